@@ -1,0 +1,50 @@
+"""Train one of the paper's RBMs on MNIST.
+
+    python papers/kiwaki2015/train.py mnist-pcd-20 --mnist FOLDER --out FILE
+
+The settings of every packaged model are in `SETTINGS` below; 250,000 updates of 100 digits each,
+intensities sampled anew for every minibatch, plain SGD at a fixed learning rate.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from annealz.data import load_mnist
+from annealz.formats import save_rbm
+from annealz.training import train
+
+COMMON = dict(num_updates=250_000, learning_rate=0.01, batch_size=100, weight_decay=0.0, seed=0)
+SETTINGS = {
+    "mnist-pcd-20": dict(num_hidden=20, algorithm="pcd", gibbs_steps=1, **COMMON),
+    "mnist-cd1-20": dict(num_hidden=20, algorithm="cd", gibbs_steps=1, **COMMON),
+    "mnist-cd25-20": dict(num_hidden=20, algorithm="cd", gibbs_steps=25, **COMMON),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=SETTINGS)
+    parser.add_argument("--mnist", required=True, help="folder with the IDX files")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--learning-rate", type=float)
+    arguments = parser.parse_args()
+    settings = dict(SETTINGS[arguments.name])
+    if arguments.learning_rate is not None:
+        settings["learning_rate"] = arguments.learning_rate
+    data = load_mnist(arguments.mnist, "train")
+    start = time.perf_counter()
+
+    def report(updates, model):
+        if updates % 50_000 == 0:
+            size = float(np.sqrt((np.asarray(model.weights) ** 2).mean()))
+            print(f"{arguments.name} {updates:7d} updates  rms weight {size:.3f}  "
+                  f"{time.perf_counter() - start:.0f} s", flush=True)
+
+    model = train(data, report=report, **settings)
+    save_rbm(arguments.out, model, {"name": arguments.name, "training": settings})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""A base by its name."""
+
+import numpy as np
+
+from annealz.bases.bernoulli import BernoulliBase, smoothed_means
+from annealz.models.rbm import RBM
+
+__all__ = ["BASES", "choose_base"]
+
+BASES = ("auto", "base-rate", "uniform", "visible-bias")
+
+
+def choose_base(model: RBM, base: str | BernoulliBase = "auto", data=None) -> BernoulliBase:
+    """The base of this name for this model.
+
+    `data` gives the base rate: rows of data (rows, visible), or their means (visible,). Without it
+    the means stored with the model are used. "auto" is the base rate where means are known and
+    the model's visible bias elsewhere.
+    """
+    if isinstance(base, BernoulliBase):
+        if base.num_units != model.num_visible:
+            raise ValueError(
+                f"the base has {base.num_units} units and the model {model.num_visible} visible units."
+            )
+        return base
+    if base not in BASES:
+        raise ValueError(f"unknown base {base!r}: choose one of {', '.join(BASES)}.")
+    if data is not None and base not in ("auto", "base-rate"):
+        raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
+    means = _means(model, data)
+    if base == "uniform":
+        return BernoulliBase.uniform(model.num_visible)
+    if base == "visible-bias" or (base == "auto" and means is None):
+        return BernoulliBase.from_logits(np.asarray(model.visible_bias))
+    if means is None:
+        raise ValueError(
+            "the base-rate base needs the training data or their means, and this model file "
+            "carries none: give data, or choose the base visible-bias or uniform."
+        )
+    return BernoulliBase.from_means(means)
+
+
+def _means(model: RBM, data) -> np.ndarray | None:
+    if data is None:
+        return None if model.visible_means is None else np.asarray(model.visible_means, np.float64)
+    array = np.asarray(data, np.float64)
+    if array.shape[-1:] != (model.num_visible,):
+        raise ValueError(
+            f"data for a model of {model.num_visible} visible units must have shape "
+            f"(rows, {model.num_visible}) or ({model.num_visible},), got {array.shape}."
+        )
+    return array if array.ndim == 1 else smoothed_means(array)

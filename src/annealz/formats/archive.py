@@ -1,0 +1,76 @@
+"""Checksummed npz archives: named arrays and a JSON record, nothing pickled.
+
+An archive is an ordinary `np.savez` file with two more members, both uint8: `meta`, the JSON
+record, and `checksum`, the SHA-256 of every other member (name, dtype, shape, bytes).
+"""
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annealz.files import write_atomic
+
+__all__ = ["load_archive", "save_archive"]
+
+
+def save_archive(path: str | Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    """Write the archive atomically."""
+    members = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    members["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+    members["checksum"] = np.frombuffer(_checksum(members), np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **members)
+    write_atomic(path, buffer.getvalue())
+
+
+def load_archive(
+    path: str | Path, *, need_checksum: bool = True
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the record of an archive.
+
+    A ValueError names the file and says whether it is missing, empty, truncated, altered, pickled
+    or no archive at all. Without `need_checksum` a plain `np.savez` file is accepted.
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}.") from error
+    if not raw:
+        raise ValueError(f"{path} is empty.")
+    if not raw.startswith(b"PK"):
+        kind = "a pickle, which is never loaded" if raw[:1] == b"\x80" else "no npz file"
+        raise ValueError(f"{path} is {kind}: save the arrays with np.savez.")
+    try:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
+            members = {name: archive[name] for name in archive.files}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise ValueError(f"{path} is truncated or damaged: {error}.") from error
+    except ValueError as error:
+        if "pickle" in str(error).lower():
+            raise ValueError(
+                f"{path} holds pickled objects, which are never loaded: save plain arrays with np.savez."
+            ) from error
+        raise ValueError(f"{path} is truncated or damaged: {error}.") from error
+    checksum = members.pop("checksum", None)
+    if checksum is None and need_checksum:
+        raise ValueError(f"{path} has no checksum: it was not written by annealz.")
+    if checksum is not None and checksum.tobytes() != _checksum(members):
+        raise ValueError(f"{path} was altered or damaged: its checksum does not match.")
+    meta = members.pop("meta", None)
+    return members, {} if meta is None else json.loads(meta.tobytes())
+
+
+def _checksum(members: dict[str, np.ndarray]) -> bytes:
+    hasher = hashlib.sha256()
+    for name in sorted(members):
+        array = members[name]
+        hasher.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        hasher.update(np.ascontiguousarray(array).tobytes())
+    return hasher.digest()

@@ -1,0 +1,148 @@
+"""Exact log Z, marginals and samples of an RBM by enumerating its smaller layer, in float64.
+
+With s the smaller layer (m units, bias c) and o the other (bias d, weights W from s to o),
+
+    log p*(s) = c.s + sum_o softplus(f_o),   f = d + W^T s,      Z = sum over 2^m states of p*(s)
+
+    sum_o softplus(f_o) = sum_o max(f_o, 0) + log prod_o (1 + exp(-|f_o|))
+
+where the product of up to 1000 factors in (1, 2] cannot overflow, so that one logarithm serves a
+whole group. States are numbered by their bits (unit i is bit i). They are visited in tiles that
+share their high bits: a tile's fields are a precomputed table plus one vector.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from scipy.special import expit, logsumexp
+
+from annealz.models.rbm import RBM
+from annealz.random import check_seed
+
+__all__ = ["MAX_UNITS", "exact_log_z", "exact_marginals", "exact_samples", "log_probabilities"]
+
+MAX_UNITS = 25
+_TILE = 2**20  # fields held at a time, a worker
+_GROUP = 1000
+
+Progress = Callable[[float], None]
+
+
+def exact_log_z(model: RBM, progress: Progress | None = None) -> float:
+    """log Z, exact to float64 rounding. `progress` is called with the fraction done."""
+    return float(logsumexp(_log_weights(model, progress)))
+
+
+def log_probabilities(model: RBM, progress: Progress | None = None) -> np.ndarray:
+    """log p(s) of every state of the smaller layer, in the order of its bits."""
+    log_weights = _log_weights(model, progress)
+    return log_weights - logsumexp(log_weights)
+
+
+def exact_marginals(model: RBM, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """(visible means, hidden means), exact."""
+    layers = _Layers(model)
+    half = None if progress is None else (lambda done: progress(done / 2))
+    probabilities = np.exp(log_probabilities(model, half))
+
+    def tile_sums(tile: int) -> tuple[np.ndarray, np.ndarray]:
+        start = tile * layers.tile_size
+        weights = probabilities[start : start + layers.tile_size]
+        return weights @ layers.states(start), weights @ expit(layers.fields(tile))
+
+    small, other = np.zeros(layers.num_small), np.zeros(layers.num_other)
+    rest = None if progress is None else (lambda done: progress(0.5 + done / 2))
+    for tile_small, tile_other in _map(tile_sums, layers.num_tiles, rest):
+        small += tile_small
+        other += tile_other
+    return (other, small) if layers.small_is_hidden else (small, other)
+
+
+def exact_samples(
+    model: RBM, num_samples: int, seed: int = 0, progress: Progress | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Independent draws (visible, hidden) from the model, float32 (num_samples, units)."""
+    if num_samples < 1:
+        raise ValueError(f"num_samples must be at least 1, got {num_samples}.")
+    layers = _Layers(model)
+    generator = np.random.default_rng(check_seed(seed))
+    cumulative = np.cumsum(np.exp(log_probabilities(model, progress)))
+    uniforms = generator.random(num_samples) * cumulative[-1]
+    states = np.minimum(np.searchsorted(cumulative, uniforms, side="right"), cumulative.size - 1)
+    small = (states[:, None] >> np.arange(layers.num_small) & 1).astype(np.float64)
+    fields = layers.other_bias + small @ layers.weights
+    other = generator.random(fields.shape) < expit(fields)
+    small, other = small.astype(np.float32), other.astype(np.float32)
+    return (other, small) if layers.small_is_hidden else (small, other)
+
+
+class _Layers:
+    """The model seen from its smaller layer."""
+
+    def __init__(self, model: RBM):
+        hidden, visible = model.num_hidden, model.num_visible
+        self.small_is_hidden = hidden <= visible
+        self.num_small, self.num_other = min(hidden, visible), max(hidden, visible)
+        if self.num_small > MAX_UNITS:
+            raise ValueError(
+                f"exact enumeration takes a layer of at most {MAX_UNITS} units, and the smaller of "
+                f"{hidden} hidden and {visible} visible units has {self.num_small}: it would sum "
+                f"2^{self.num_small} = {2.0**self.num_small:.1e} states of {self.num_other} terms."
+            )
+        weights, hidden_bias, visible_bias = (
+            np.asarray(a, np.float64) for a in (model.weights, model.hidden_bias, model.visible_bias)
+        )
+        if self.small_is_hidden:
+            self.weights, self.small_bias, self.other_bias = weights, hidden_bias, visible_bias
+        else:
+            self.weights, self.small_bias, self.other_bias = weights.T, visible_bias, hidden_bias
+        low = int(np.clip(np.log2(_TILE / self.num_other), 0, self.num_small))
+        self.tile_size, self.num_tiles = 2**low, 2 ** (self.num_small - low)
+        self._table = self.states(0) @ self.weights  # (tile, other)
+
+    def states(self, start: int) -> np.ndarray:
+        """States start .. start + tile_size - 1 as float64 bits (tile, small)."""
+        numbers = np.arange(start, start + self.tile_size)
+        return (numbers[:, None] >> np.arange(self.num_small) & 1).astype(np.float64)
+
+    def fields(self, tile: int) -> np.ndarray:
+        """f = d + W^T s of the states of a tile: (tile, other)."""
+        high = self._bits(tile * self.tile_size)
+        return self._table + (self.other_bias + high @ self.weights)
+
+    def log_weights(self, tile: int) -> np.ndarray:
+        """log p*(s) of the states of a tile."""
+        fields = self.fields(tile)
+        total = self.states(tile * self.tile_size) @ self.small_bias
+        total += np.maximum(fields, 0).sum(-1)
+        np.abs(fields, out=fields)
+        np.negative(fields, out=fields)
+        np.exp(fields, out=fields)
+        fields += 1
+        for start in range(0, self.num_other, _GROUP):
+            total += np.log(fields[:, start : start + _GROUP].prod(-1))
+        return total
+
+    def _bits(self, number: int) -> np.ndarray:
+        return (number >> np.arange(self.num_small) & 1).astype(np.float64)
+
+
+def _log_weights(model: RBM, progress: Progress | None) -> np.ndarray:
+    layers = _Layers(model)
+    out = np.empty(2**layers.num_small)
+    for tile, values in enumerate(_map(layers.log_weights, layers.num_tiles, progress)):
+        out[tile * layers.tile_size : (tile + 1) * layers.tile_size] = values
+    return out
+
+
+def _map(function, count: int, progress: Progress | None) -> Iterator:
+    """function(0), function(1), … in order, computed by a few threads, a window at a time."""
+    workers = os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        for start in range(0, count, 4 * workers):
+            stop = min(start + 4 * workers, count)
+            yield from pool.map(function, range(start, stop))
+            if progress is not None:
+                progress(stop / count)

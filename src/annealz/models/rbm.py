@@ -1,0 +1,120 @@
+"""The restricted Boltzmann machine with binary units.
+
+    E(h, v) = -h.W v - a.h - b.v,     v in {0,1}^D, h in {0,1}^M
+    log p*(v) = b.v + sum_i softplus((W v + a)_i)              hidden units summed out
+    log p*(h) = a.h + sum_j softplus((W^T h + b)_j)            visible units summed out
+
+Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible_bias` b is
+(visible,). States carry any leading axes: (..., visible) or (..., hidden).
+"""
+
+import hashlib
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+__all__ = ["RBM"]
+
+
+class RBM(eqx.Module):
+    """A Bernoulli restricted Boltzmann machine.
+
+    Parameters
+    ----------
+    weights : (hidden, visible)
+    hidden_bias : (hidden,)
+    visible_bias : (visible,)
+    visible_means : (visible,), optional
+        Mean of each visible unit over the training data, where it is known. It is no part of the
+        distribution: the base rate base is built from it.
+    """
+
+    weights: Float[Array, "hidden visible"]
+    hidden_bias: Float[Array, " hidden"]
+    visible_bias: Float[Array, " visible"]
+    visible_means: Float[Array, " visible"] | None
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        hidden_bias: ArrayLike,
+        visible_bias: ArrayLike,
+        visible_means: ArrayLike | None = None,
+    ):
+        self.weights = jnp.asarray(weights, jnp.float32)
+        self.hidden_bias = jnp.asarray(hidden_bias, jnp.float32)
+        self.visible_bias = jnp.asarray(visible_bias, jnp.float32)
+        self.visible_means = None if visible_means is None else jnp.asarray(visible_means, jnp.float32)
+
+    @classmethod
+    def checked(cls, weights, hidden_bias, visible_bias, visible_means=None) -> Self:
+        """The RBM of these arrays; a ValueError names what is wrong with them."""
+        arrays = {"weights": weights, "hidden_bias": hidden_bias, "visible_bias": visible_bias}
+        if visible_means is not None:
+            arrays["visible_means"] = visible_means
+        arrays = {name: _real(name, array) for name, array in arrays.items()}
+        shape = arrays["weights"].shape
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
+        for name, axis in (("hidden_bias", 0), ("visible_bias", 1), ("visible_means", 1)):
+            if name in arrays and arrays[name].shape != (shape[axis],):
+                raise ValueError(
+                    f"weights of shape {shape} (hidden, visible) need {name} of shape "
+                    f"({shape[axis]},), got shape {arrays[name].shape}."
+                )
+        return cls(**arrays)
+
+    @property
+    def num_hidden(self) -> int:
+        return self.weights.shape[0]
+
+    @property
+    def num_visible(self) -> int:
+        return self.weights.shape[1]
+
+    def hidden_logits(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
+        """logit p(h_i = 1 | v) = (W v + a)_i."""
+        return matmul(v, self.weights.T) + self.hidden_bias
+
+    def visible_logits(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch visible"]:
+        """logit p(v_j = 1 | h) = (W^T h + b)_j."""
+        return matmul(h, self.weights) + self.visible_bias
+
+    def log_density(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch"]:
+        """log p*(v), hidden units summed out."""
+        return matmul(v, self.visible_bias) + jax.nn.softplus(self.hidden_logits(v)).sum(-1)
+
+    def log_density_hidden(self, h: Float[Array, "*batch hidden"]) -> Float[Array, "*batch"]:
+        """log p*(h), visible units summed out."""
+        return matmul(h, self.hidden_bias) + jax.nn.softplus(self.visible_logits(h)).sum(-1)
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of shape and parameters: the identity of the distribution."""
+        hasher = hashlib.sha256(f"rbm {self.num_hidden} {self.num_visible}".encode())
+        for array in (self.weights, self.hidden_bias, self.visible_bias):
+            hasher.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
+        return hasher.hexdigest()
+
+
+def matmul(x, y):
+    """The product in true float32, on any device."""
+    return jnp.matmul(x, y, precision=jax.lax.Precision.HIGHEST)
+
+
+def _real(name: str, value) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float32)
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"{name} must be finite in float32, got {int((~np.isfinite(array)).sum())} "
+            f"NaN or infinite of {array.size} values."
+        )
+    return array

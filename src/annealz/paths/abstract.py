@@ -1,0 +1,56 @@
+"""A path of unnormalised distributions p*_beta, beta from 0 (tractable) to 1 (the target).
+
+Every quantity is per chain: a state `x` has the chain axis first, and what comes back has it too.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.random import Bits
+
+__all__ = ["AbstractBipartitePath", "AbstractPath"]
+
+
+class AbstractPath(eqx.Module):
+    """beta -> p*_beta."""
+
+    base: eqx.AbstractVar[BernoulliBase]
+
+    @property
+    @abc.abstractmethod
+    def log_z0(self) -> float:
+        """log of the normaliser of p*_0, exact."""
+
+    @abc.abstractmethod
+    def sample(self, bits: Bits) -> Float[Array, "chains ..."]:
+        """Exact draws from p_0, one for every chain of `bits`."""
+
+    @abc.abstractmethod
+    def log_density(self, x, beta) -> Float[Array, " chains"]:
+        """log p*_beta(x)."""
+
+    @abc.abstractmethod
+    def log_ratio(self, x, beta0, beta1) -> Float[Array, " chains"]:
+        """log p*_beta1(x) - log p*_beta0(x), never formed as a difference of large numbers."""
+
+    def slope(self, x, beta) -> Float[Array, " chains"]:
+        """U_beta(x) = d/dbeta log p*_beta(x)."""
+        beta = jax.numpy.asarray(beta, jax.numpy.float32)
+        one = jax.numpy.ones_like(beta)
+        return jax.jvp(lambda b: self.log_density(x, b), (beta,), (one,))[1]
+
+
+class AbstractBipartitePath(AbstractPath):
+    """A path over binary states with a latent layer: each layer is independent given the other."""
+
+    @abc.abstractmethod
+    def latent_logits(self, x, beta) -> Float[Array, "chains latent"]:
+        """logit p_beta(latent unit is 1 | state)."""
+
+    @abc.abstractmethod
+    def state_logits(self, latent, beta) -> Float[Array, "chains units"]:
+        """logit p_beta(state unit is 1 | latent)."""

@@ -1,0 +1,3 @@
+"""Training of RBMs by contrastive divergence."""
+
+from annealz.training.contrastive import train as train
