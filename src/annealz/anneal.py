@@ -1,0 +1,346 @@
+"""The engine: annealed importance sampling (Neal 2001) of independent chains.
+
+    v_0 ~ p_0 (once)                                     log w = 0
+    for k = 1..K:
+        log w += log p*_{beta_k}(v_{k-1}) - log p*_{beta_{k-1}}(v_{k-1})
+        record, if k is a recorded step: statistics of v_{k-1} under the weights just updated
+        v_k ~ T_{beta_k}(. | v_{k-1})
+
+E[w] = Z_B / Z_A whatever the kernel's mixing; log of the mean of w is biased low (Jensen).
+
+The loop over k runs on the device in chunks, so that the host can report, checkpoint and be
+interrupted between them. Chains run in blocks of one size that share nothing: a block's part of
+each statistic is merged with the others' on the host, in float64. Random bits depend on the seed,
+the purpose, the chain and the step alone. So chunks, resumes and the order of blocks change no bit
+of the result. One compiled program serves every chunk of every schedule length.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from annealz.checkpoint import Checkpoint, digest_of
+from annealz.kernels.abstract import AbstractKernel
+from annealz.numerics import add_compensated
+from annealz.observers import AbstractObserver, Slope
+from annealz.paths.abstract import AbstractPath
+from annealz.random import Stream, check_seed
+from annealz.run import Run, Trace
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["Progress", "anneal"]
+
+_CHUNK_CAPACITY = 4096  # steps a compiled chunk can hold
+_RECORD_CAPACITY = 256  # records a compiled chunk can hold
+_CHUNK_SECONDS = 0.25  # what a chunk should take: an interrupt is answered within about this
+_MAX_BLOCK = {"cpu": 1024}  # chains a block, by platform
+_MAX_BLOCK_ELSEWHERE = 16384
+_NUM_RECORDS = 1000  # recorded steps by default
+
+
+class Progress(NamedTuple):
+    """Where a run stands."""
+
+    step: int
+    num_steps: int
+    log_z: float
+    ess: float
+
+
+class Block(eqx.Module):
+    """The state of one block of chains."""
+
+    x: Any
+    log_weights: jax.Array
+    compensation: jax.Array
+    carries: dict[str, Any]
+
+
+class Record(eqx.Module):
+    """A block's part of the statistics of one recorded step, mergeable across blocks."""
+
+    largest: jax.Array  # max log w
+    weight: jax.Array  # sum of w / e^largest
+    weight_squared: jax.Array  # sum of (w / e^largest)^2
+    means: dict[str, jax.Array]
+    variances: dict[str, jax.Array]
+
+
+def anneal(
+    path: AbstractPath,
+    kernel: AbstractKernel,
+    schedule: Schedule,
+    *,
+    num_chains: int,
+    seed: int = 0,
+    purpose: str = "anneal",
+    observers: Mapping[str, AbstractObserver] | None = None,
+    record_every: int | None = None,
+    chunk_steps: int | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = 15.0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Run:
+    """Anneal `num_chains` chains along `path` over `schedule`.
+
+    Parameters
+    ----------
+    observers : what to record besides log Z and ESS; by default the slope, under "slope"
+    record_every : steps between records (the last step is always recorded); by default about
+        1000 records a run
+    chunk_steps : steps between returns to the host; by default chosen by the clock. It changes no
+        bit of the result.
+    checkpoint : a file written as the run goes, and continued from where it exists
+    on_progress : called after every chunk
+    """
+    num_steps = schedule.num_steps
+    for name, value in (("num_chains", num_chains), ("record_every", record_every or 1),
+                        ("chunk_steps", chunk_steps or 1)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    observers = {"slope": Slope()} if observers is None else dict(observers)
+    every = record_every or -(-num_steps // _NUM_RECORDS)
+    betas = schedule.betas.astype(np.float32)
+    stream = Stream(check_seed(seed), purpose)
+    starts, block_size = _blocks(num_chains)
+
+    saver = None
+    if checkpoint is not None:
+        settings = f"{seed} {purpose} {num_chains} {block_size} {every} {schedule.digest}"
+        saver = Checkpoint(Path(checkpoint), digest_of((path, kernel, observers), settings))
+    blocks = [_start(path, observers, stream, jnp.int32(start), block_size) for start in starts]
+    records: list[dict[str, Any]] = []
+    step, spent = 0, 0.0
+    if saver is not None and saver.exists():
+        step, spent, blocks, records = saver.load(blocks)
+
+    pace = _Pace(chunk_steps, every)
+    log_z0 = path.log_z0
+    messages: list[str] = []
+    began = saved = time.monotonic()
+    try:
+        while step < num_steps:
+            stop = min(step + pace.steps, num_steps)
+            with pace:
+                betas_here = _window(betas, step)
+                advanced = [
+                    _advance(path, kernel, observers, stream, block, jnp.int32(start),
+                             jnp.int32(num_chains), betas_here, jnp.int32(step), jnp.int32(stop),
+                             jnp.int32(every), jnp.int32(num_steps))
+                    for block, start in zip(blocks, starts, strict=True)
+                ]  # fmt: skip
+                jax.block_until_ready(advanced)
+            new_records = _merge([part for _, part in advanced], step, stop, every, num_steps)
+            blocks, step = [block for block, _ in advanced], stop
+            records += new_records
+            log_weights = _log_weights(blocks, num_chains)
+            _check_finite(log_weights, step, num_steps, schedule)
+            if on_progress is not None:
+                on_progress(Progress(step, num_steps, *_summary(log_weights, log_z0)))
+            if saver is not None and time.monotonic() - saved > checkpoint_seconds:
+                _save(saver, messages, step, spent + time.monotonic() - began, blocks, records)
+                saved = time.monotonic()
+    finally:
+        if saver is not None:
+            _save(saver, messages, step, spent + time.monotonic() - began, blocks, records)
+
+    return Run(
+        log_weights=_log_weights(blocks, num_chains),
+        log_z0=log_z0,
+        schedule=schedule,
+        seed=seed,
+        purpose=purpose,
+        trace=_trace(records, betas, log_z0, num_chains),
+        states=_gather([block.x for block in blocks], num_chains),
+        carries=_gather([block.carries for block in blocks], num_chains),
+        seconds=spent + time.monotonic() - began,
+        messages=tuple(messages),
+    )
+
+
+# --- on the device ---------------------------------------------------------------------------
+
+
+@eqx.filter_jit
+def _start(path, observers, stream: Stream, first_chain, block_size: int) -> Block:
+    x = path.sample(stream.at(0, first_chain + jnp.arange(block_size)))
+    zeros = jnp.zeros(block_size, jnp.float32)
+    return Block(x, zeros, zeros, {name: o.init(x, path) for name, o in observers.items()})
+
+
+@eqx.filter_jit
+def _advance(
+    path, kernel, observers, stream, block, first_chain, num_chains, betas, start, stop, every, last
+):
+    """Steps start + 1 .. stop of one block; betas[i] is beta_{start + i}."""
+    chains = first_chain + jnp.arange(block.log_weights.shape[0])
+    is_real = chains < num_chains  # the last block is filled up with chains that do not count
+
+    def weigh(k, block: Block):
+        beta0, beta1 = betas[k - 1 - start], betas[k - start]
+        increment = path.log_ratio(block.x, beta0, beta1)
+        total, rest = add_compensated(block.log_weights, block.compensation, increment)
+        carries = {
+            name: observer.update(block.carries[name], block.x, path, beta0, beta1)
+            for name, observer in observers.items()
+        }
+        return Block(block.x, total, rest, carries), beta1
+
+    def move(k, block: Block, beta):
+        x = kernel.step(stream.at(k, chains), block.x, path, beta)
+        return Block(x, block.log_weights, block.compensation, block.carries)
+
+    def plain(k, block: Block):
+        return move(k, *weigh(k, block))
+
+    def recorded(k, block: Block):
+        block, beta = weigh(k, block)
+        return move(k, block, beta), _record(path, observers, block, beta, is_real)
+
+    def segment(loop):
+        """Plain steps up to the next recorded one (or the chunk's last), and that one."""
+        k, slot, block, records = loop
+        target = jnp.minimum((k // every + 1) * every, last)
+        end = jnp.minimum(target, stop)
+        block = jax.lax.fori_loop(k + 1, end, plain, block)
+        block, record = recorded(end, block)
+        records = jax.tree.map(lambda all, one: all.at[slot].set(one), records, record)
+        return end, slot + (end == target), block, records  # an unrecorded slot is written again
+
+    like = jax.eval_shape(recorded, jnp.int32(1), block)[1]
+    records = jax.tree.map(lambda a: jnp.zeros((_RECORD_CAPACITY, *a.shape), a.dtype), like)
+    loop = (start, jnp.int32(0), block, records)
+    _, _, block, records = jax.lax.while_loop(lambda loop: loop[0] < stop, segment, loop)
+    return block, records
+
+
+def _record(path, observers, block: Block, beta, is_real) -> Record:
+    largest = jnp.max(jnp.where(is_real, block.log_weights, -jnp.inf))
+    weights = jnp.where(is_real, jnp.exp(block.log_weights - largest + block.compensation), 0)
+    total = weights.sum()
+    means, variances = {}, {}
+    for name, observer in observers.items():
+        values = observer.measure(block.carries[name], block.x, path, beta)
+        shares = (weights / total).reshape(-1, *(1,) * (values.ndim - 1))
+        means[name] = (shares * values).sum(0)
+        variances[name] = (shares * (values - means[name]) ** 2).sum(0)
+    return Record(largest, total, (weights**2).sum(), means, variances)
+
+
+# --- on the host -----------------------------------------------------------------------------
+
+
+class _Pace:
+    """How many steps the next chunk has, so that it takes about _CHUNK_SECONDS."""
+
+    def __init__(self, chunk_steps: int | None, every: int):
+        self._limit = min(_CHUNK_CAPACITY, (_RECORD_CAPACITY - 1) * every)
+        self._fixed = chunk_steps is not None
+        self.steps = min(chunk_steps or 8, self._limit)
+        self._is_compiled = False
+
+    def __enter__(self):
+        self._began = time.monotonic()
+
+    def __exit__(self, *_):
+        spent = time.monotonic() - self._began
+        if self._is_compiled and not self._fixed:
+            ideal = self.steps * _CHUNK_SECONDS / max(spent, 1e-4)
+            self.steps = int(np.clip(ideal, 1, min(8 * self.steps, self._limit)))
+        self._is_compiled = True
+
+
+def _blocks(num_chains: int) -> tuple[list[int], int]:
+    """First chain of every block, and the size of a block: a function of num_chains alone."""
+    largest = _MAX_BLOCK.get(jax.default_backend(), _MAX_BLOCK_ELSEWHERE)
+    count = -(-num_chains // largest)
+    size = -(-num_chains // count)
+    return [i * size for i in range(count)], size
+
+
+def _window(betas: np.ndarray, step: int) -> jax.Array:
+    """betas[step : step + capacity + 1], filled up with ones."""
+    window = np.ones(_CHUNK_CAPACITY + 1, np.float32)
+    here = betas[step : step + _CHUNK_CAPACITY + 1]
+    window[: here.size] = here
+    return jnp.asarray(window)
+
+
+def _merge(parts: list[Record], start: int, stop: int, every: int, last: int) -> list[dict[str, Any]]:
+    """The records of steps start + 1 .. stop, each merged over the blocks."""
+    steps = [k for k in range(start + 1, stop + 1) if k % every == 0 or k == last]
+    parts = jax.tree.map(lambda a: np.asarray(a, np.float64), parts)
+    return [_merge_one(jax.tree.map(lambda a: a[i], parts), k) for i, k in enumerate(steps)]  # noqa: B023
+
+
+def _merge_one(parts: list[Record], step: int) -> dict[str, Any]:
+    largest = max(float(part.largest) for part in parts)
+    scales = [np.exp(part.largest - largest) for part in parts]
+    weight = sum(s * part.weight for s, part in zip(scales, parts, strict=True))
+    squared = sum(s**2 * part.weight_squared for s, part in zip(scales, parts, strict=True))
+    shares = [s * part.weight / weight for s, part in zip(scales, parts, strict=True)]
+    out = {"step": step, "log_sum": largest + np.log(weight), "ess": weight**2 / squared}
+    for name in parts[0].means:
+        mean = sum(c * p.means[name] for c, p in zip(shares, parts, strict=True))
+        within = sum(c * p.variances[name] for c, p in zip(shares, parts, strict=True))
+        between = sum(c * (p.means[name] - mean) ** 2 for c, p in zip(shares, parts, strict=True))
+        out[f"mean:{name}"], out[f"variance:{name}"] = mean, within + between
+    return out
+
+
+def _trace(records: list[dict[str, Any]], betas: np.ndarray, log_z0: float, num_chains: int) -> Trace:
+    columns = {key: np.array([record[key] for record in records]) for key in records[0]}
+    named = {kind: {key.removeprefix(kind): column for key, column in columns.items()
+                    if key.startswith(kind)} for kind in ("mean:", "variance:")}  # fmt: skip
+    return Trace(
+        steps=columns["step"],
+        betas=betas[columns["step"]].astype(np.float64),
+        log_z=log_z0 + columns["log_sum"] - np.log(num_chains),
+        ess=columns["ess"],
+        means=named["mean:"],
+        variances=named["variance:"],
+    )
+
+
+def _gather(trees: list[Any], num_chains: int) -> Any:
+    """The blocks' arrays joined along the chain axis, without the filling."""
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_chains], *trees)
+
+
+def _log_weights(blocks: list[Block], num_chains: int) -> np.ndarray:
+    pairs = [
+        np.asarray(b.log_weights, np.float64) + np.asarray(b.compensation, np.float64) for b in blocks
+    ]
+    return np.concatenate(pairs)[:num_chains]
+
+
+def _summary(log_weights: np.ndarray, log_z0: float) -> tuple[float, float]:
+    weights = np.exp(log_weights - log_weights.max())
+    log_z = log_z0 + log_weights.max() + np.log(weights.mean())
+    return float(log_z), float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def _check_finite(log_weights: np.ndarray, step: int, num_steps: int, schedule: Schedule) -> None:
+    wrong = int((~np.isfinite(log_weights)).sum())
+    if wrong:
+        raise ValueError(
+            f"{wrong} of {log_weights.size} log weights became infinite or NaN by step {step} of "
+            f"{num_steps} (beta = {schedule.betas[step]:.4g}): the model's fields are too large for "
+            "float32 or the steps too wide; take more steps, or rescale the model."
+        )
+
+
+def _save(saver: Checkpoint, messages: list[str], step, seconds, blocks, records) -> None:
+    """Write a checkpoint; a disk that refuses it is mentioned once and stops nothing."""
+    try:
+        saver.save(step, seconds, blocks, records)
+    except OSError as error:
+        message = f"could not write the checkpoint {saver.path}: {error.strerror or error}."
+        if message not in messages:
+            messages.append(message)

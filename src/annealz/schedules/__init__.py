@@ -1,0 +1,7 @@
+"""Annealing schedules, one rule a file."""
+
+from annealz.schedules.choose import SCHEDULES as SCHEDULES
+from annealz.schedules.choose import choose_schedule as choose_schedule
+from annealz.schedules.linear import linear as linear
+from annealz.schedules.schedule import Schedule as Schedule
+from annealz.schedules.sm08 import sm08 as sm08

@@ -1,0 +1,39 @@
+"""A schedule by its name, from a file, or from betas."""
+
+from pathlib import Path
+
+import numpy as np
+
+from annealz.schedules.linear import linear
+from annealz.schedules.schedule import Schedule
+from annealz.schedules.sm08 import sm08
+
+__all__ = ["DEFAULT_NUM_STEPS", "SCHEDULES", "choose_schedule"]
+
+SCHEDULES = {"linear": linear, "sm08": sm08}
+DEFAULT_NUM_STEPS = 10_000
+
+
+def choose_schedule(schedule, num_steps: int | None = None) -> Schedule:
+    """The schedule meant by a name, a file, an array of betas or a Schedule."""
+    if num_steps is not None and num_steps < 1:
+        raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
+    if isinstance(schedule, str) and schedule in SCHEDULES:
+        return SCHEDULES[schedule](num_steps or DEFAULT_NUM_STEPS)
+    if isinstance(schedule, Schedule):
+        chosen = schedule
+    elif isinstance(schedule, str | Path):
+        if not Path(schedule).is_file():
+            raise ValueError(
+                f"unknown schedule {str(schedule)!r}: choose one of {', '.join(SCHEDULES)}, or give "
+                "a file of betas."
+            )
+        chosen = Schedule.load(schedule)
+    else:
+        chosen = Schedule(np.asarray(schedule))
+    if num_steps not in (None, chosen.num_steps):
+        raise ValueError(
+            f"num_steps is {num_steps}, but the given schedule has {chosen.num_steps} steps: leave "
+            "num_steps out."
+        )
+    return chosen

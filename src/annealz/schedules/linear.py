@@ -1,0 +1,12 @@
+"""LINEAR: beta_k = k / K."""
+
+import numpy as np
+
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["linear"]
+
+
+def linear(num_steps: int) -> Schedule:
+    """Equal steps."""
+    return Schedule(np.linspace(0.0, 1.0, num_steps + 1), "linear")

@@ -1,0 +1,122 @@
+"""A schedule: 0 = beta_0 < beta_1 < … < beta_K = 1, validated, with its provenance.
+
+The engine runs on the betas rounded to float32, and takes its increments between the rounded
+values, so that a schedule of any length is annealed exactly as rounded.
+"""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from annealz.files import write_atomic
+
+__all__ = ["Schedule"]
+
+_FORMAT = "annealz-schedule-1"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Schedule:
+    """Annealing schedule of K steps.
+
+    Parameters
+    ----------
+    betas : (K + 1,), strictly increasing from exactly 0 to exactly 1
+    name : the rule that made it
+    provenance : what the rule was given, as JSON values
+    """
+
+    betas: np.ndarray
+    name: str = "custom"
+    provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        betas = np.array(self.betas)
+        if betas.dtype.kind not in "fiu":
+            raise ValueError(f"betas must be real numbers, got dtype {betas.dtype}.")
+        betas = betas.astype(np.float64)
+        if betas.ndim != 1 or betas.size < 2:
+            raise ValueError(f"betas must be a vector of at least 0 and 1, got shape {betas.shape}.")
+        if not np.isfinite(betas).all():
+            where = int(np.argmin(np.isfinite(betas)))
+            raise ValueError(f"betas must be finite, got {betas[where]} at position {where}.")
+        if betas[0] != 0 or betas[-1] != 1:
+            raise ValueError(
+                f"betas must start at 0 and end at 1, got a start of {betas[0]:.17g} and an end of "
+                f"{betas[-1]:.17g}."
+            )
+        if not (np.diff(betas) > 0).all():
+            where = int(np.argmin(np.diff(betas) > 0))
+            raise ValueError(
+                f"betas must increase strictly, got {betas[where]:.17g} then "
+                f"{betas[where + 1]:.17g} at positions {where} and {where + 1}."
+            )
+        betas.flags.writeable = False
+        object.__setattr__(self, "betas", betas)
+
+    def __repr__(self) -> str:
+        return f"Schedule({self.name}, num_steps={self.num_steps}, digest={self.digest[:12]})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schedule) and np.array_equal(self.betas, other.betas)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @property
+    def num_steps(self) -> int:
+        return self.betas.size - 1
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of the betas."""
+        return hashlib.sha256(self.betas.astype("<f8").tobytes()).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write as JSON, atomically; betas keep every bit."""
+        record = {
+            "format": _FORMAT,
+            "name": self.name,
+            "num_steps": self.num_steps,
+            "digest": self.digest,
+            "provenance": self.provenance,
+            "betas": self.betas.tolist(),
+        }
+        write_atomic(path, json.dumps(record))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a saved schedule, or betas from a JSON list, .npy, .txt or .csv file."""
+        path = Path(path)
+        try:
+            return cls._read(path)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise ValueError(f"schedule file {path}: {str(reason).rstrip('.')}.") from error
+
+    @classmethod
+    def _read(cls, path: Path) -> Self:
+        if path.suffix == ".npy":
+            return cls(np.load(path, allow_pickle=False), path.stem)
+        if path.suffix in (".txt", ".csv"):
+            text = path.read_text().replace(",", " ").split()
+            return cls(np.array([float(word) for word in text]), path.stem)
+        record = json.loads(path.read_text())
+        if isinstance(record, list):
+            return cls(np.array(record), path.stem)
+        if not isinstance(record, dict) or record.get("format") != _FORMAT:
+            raise ValueError("it is neither a saved schedule nor a list of betas")
+        schedule = cls(np.array(record["betas"]), record["name"], record["provenance"])
+        if schedule.digest != record["digest"]:
+            raise ValueError("it was altered or damaged: its digest does not match its betas")
+        return schedule
+
+    def plot(self, axes=None):
+        """beta against the fraction of steps; returns the matplotlib axes."""
+        from annealz.plots import plot_schedule
+
+        return plot_schedule(self, axes)

@@ -1,0 +1,24 @@
+"""SM08: the hand-made schedule of Salakhutdinov & Murray (2008).
+
+500 equal steps on [0, 0.5], 4,000 on [0.5, 0.9] and 10,000 on [0.9, 1] at K = 14,500; another K
+keeps these proportions. A segment that gets no step at a small K is merged into the next.
+"""
+
+import numpy as np
+
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["sm08"]
+
+_SEGMENTS = ((500, 0.5), (4500, 0.9), (14500, 1.0))  # cumulative steps, beta reached
+
+
+def sm08(num_steps: int) -> Schedule:
+    """Slow at the end, in the proportions 500 : 4,000 : 10,000."""
+    pieces, reached, done = [np.zeros(1)], 0.0, 0
+    for cumulative, end in _SEGMENTS:
+        until = (2 * num_steps * cumulative + 14500) // (2 * 14500)  # rounded to nearest
+        if until > done:
+            pieces.append(np.linspace(reached, end, until - done + 1)[1:])
+            reached, done = end, until
+    return Schedule(np.concatenate(pieces), "sm08")
