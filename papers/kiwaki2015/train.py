@@ -13,6 +13,7 @@ import numpy as np
 
 from annealz.data import load_mnist
 from annealz.formats import save_rbm
+from annealz.models.exact import MAX_UNITS, exact_log_z
 from annealz.training import train
 
 COMMON = dict(num_updates=250_000, learning_rate=0.01, batch_size=100, weight_decay=0.0, seed=0)
@@ -28,11 +29,8 @@ def main() -> None:
     parser.add_argument("name", choices=SETTINGS)
     parser.add_argument("--mnist", required=True, help="folder with the IDX files")
     parser.add_argument("--out", required=True)
-    parser.add_argument("--learning-rate", type=float)
     arguments = parser.parse_args()
-    settings = dict(SETTINGS[arguments.name])
-    if arguments.learning_rate is not None:
-        settings["learning_rate"] = arguments.learning_rate
+    settings = SETTINGS[arguments.name]
     data = load_mnist(arguments.mnist, "train")
     start = time.perf_counter()
 
@@ -43,7 +41,10 @@ def main() -> None:
                   f"{time.perf_counter() - start:.0f} s", flush=True)
 
     model = train(data, report=report, **settings)
-    save_rbm(arguments.out, model, {"name": arguments.name, "training": settings})
+    meta = {"name": arguments.name, "training": settings, "digest": model.digest}
+    if model.num_hidden <= MAX_UNITS:
+        meta["exact_log_z"] = exact_log_z(model)
+    save_rbm(arguments.out, model, meta)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,28 @@
+"""annealz: log partition functions by annealed importance sampling."""
+
+from importlib.metadata import version as _version
+
+from annealz.anneal import Progress as Progress
+from annealz.anneal import anneal as anneal
+from annealz.bases import BernoulliBase as BernoulliBase
+from annealz.diagnostics import Status as Status
+from annealz.estimate import Estimate as Estimate
+from annealz.estimate import estimate_log_z as estimate_log_z
+from annealz.estimate import resume as resume
+from annealz.formats import load_model as load_model
+from annealz.formats import save_rbm as save_rbm
+from annealz.kernels import BlockGibbs as BlockGibbs
+from annealz.models import RBM as RBM
+from annealz.models import exact_log_z as exact_log_z
+from annealz.models import exact_marginals as exact_marginals
+from annealz.models import exact_samples as exact_samples
+from annealz.observers import AbstractObserver as AbstractObserver
+from annealz.observers import Expectation as Expectation
+from annealz.observers import Slope as Slope
+from annealz.paths import GeometricPath as GeometricPath
+from annealz.run import Run as Run
+from annealz.schedules import Schedule as Schedule
+from annealz.schedules import linear as linear
+from annealz.schedules import sm08 as sm08
+
+__version__ = _version("annealz")

@@ -86,11 +86,12 @@ class Bits(eqx.Module):
     def bernoulli(self, logits: Float[Array, "chains units"], draw: int) -> Float[Array, "..."]:
         """0.0 or 1.0, one with probability sigmoid(logits).
 
-        u < 1 / (1 + exp(-logit)) is compared as u (1 + exp(-logit)) < 1, which saves the
-        division; an overflowing exponential compares as probability 0.
+        u <= 1 / (1 + exp(-logit)) is compared as u (1 + exp(-logit)) <= 1, which saves the
+        division; an overflowing exponential compares as probability 0, and a uniform that was
+        rounded up to 1.0 is still a one where the probability is 1.
         """
         uniforms = self.uniforms(logits.shape[-1], draw)
-        return (uniforms * (1 + jnp.exp(-logits)) < 1).astype(jnp.float32)
+        return (uniforms * (1 + jnp.exp(-logits)) <= 1).astype(jnp.float32)
 
 
 def _mix(word, key):

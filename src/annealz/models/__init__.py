@@ -1,0 +1,6 @@
+"""Unnormalised distributions."""
+
+from annealz.models.exact import exact_log_z as exact_log_z
+from annealz.models.exact import exact_marginals as exact_marginals
+from annealz.models.exact import exact_samples as exact_samples
+from annealz.models.rbm import RBM as RBM

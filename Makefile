@@ -1,0 +1,45 @@
+# Everything runs from a fresh clone: the virtual environment is made when it is missing or when
+# what it holds is out of date.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+RBMS := .venv-rbms
+
+.PHONY: estimate test test-slow lint bench install clean help
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+estimate: $(READY) ## log Z of a packaged RBM, beside its exact value
+	$(BIN)/annealz estimate
+
+test: $(READY) ## the tests
+	$(BIN)/python -m pytest -m "not slow and not gpu"
+
+test-slow: $(READY) ## the slow statistical sweeps as well
+	$(BIN)/python -m pytest -m "not gpu"
+
+lint: $(READY) ## ruff and pyright
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the bare products
+	$(BIN)/python benchmarks/bench.py
+
+install: $(READY) ## the virtual environment
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(RBMS)/.ready:
+	$(PYTHON) -m venv $(RBMS)
+	$(RBMS)/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(RBMS)/bin/pip install --quiet --disable-pip-version-check rbms==0.5.0
+	@touch $@
+
+clean: ## remove the virtual environments
+	rm -rf $(VENV) $(RBMS)

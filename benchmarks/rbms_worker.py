@@ -1,0 +1,62 @@
+"""The other end of `rbms_peer.py`: times the PyPI package rbms in its own environment.
+
+It first writes one line with its versions. Then it reads one request a line from stdin, JSON
+{"model": npz file, "num_chains": N, "num_steps": K, "seed": s}, runs the package's annealed
+importance sampling on it and answers with one line, {"seconds": ..., "log_z": ...}. Between
+requests it sleeps in `read`. Reading the model and start-up are not timed.
+"""
+
+import functools
+import json
+import os
+import sys
+import time
+import warnings
+from importlib.metadata import version
+
+warnings.simplefilter("ignore")
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from rbms.bernoulli_bernoulli.classes import BBRBM  # noqa: E402
+from rbms.partition_function.ais import compute_partition_function_ais  # noqa: E402
+
+
+@functools.cache
+def load(file: str) -> BBRBM:
+    """The model of an annealz npz file: there W is (hidden, visible), here (visible, hidden)."""
+    with np.load(file, allow_pickle=False) as arrays:
+        weights, hidden_bias, visible_bias = (
+            np.asarray(arrays[name], np.float32)
+            for name in ("weights", "hidden_bias", "visible_bias")
+        )
+    return BBRBM(
+        weight_matrix=torch.from_numpy(np.ascontiguousarray(weights.T)),
+        vbias=torch.from_numpy(visible_bias),
+        hbias=torch.from_numpy(hidden_bias),
+    )
+
+
+def answer(request: dict) -> dict:
+    model = load(request["model"])
+    torch.manual_seed(request["seed"])
+    began = time.perf_counter()
+    log_z = compute_partition_function_ais(
+        num_chains=request["num_chains"], num_beta=request["num_steps"] + 1, params=model
+    )
+    return {"seconds": time.perf_counter() - began, "log_z": log_z}
+
+
+def main() -> None:
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    sys.stdout = sys.stderr  # whatever a library prints must not look like an answer
+    hello = {name: version(name) for name in ("rbms", "torch", "numpy")}
+    hello["python"] = sys.version.split()[0]
+    hello["threads"] = torch.get_num_threads()
+    print(json.dumps(hello), file=replies)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""`annealz estimate`: log Z of a model."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import platformdirs
+import typer
+
+from annealz.bases.choose import BASES
+from annealz.cli.progress import show_enumeration, show_progress
+from annealz.cli.show import save_plot, show_estimate
+from annealz.data.array import read_data
+from annealz.estimate import Estimate, estimate_log_z
+from annealz.folder import RunFolder
+from annealz.formats.load import DEFAULT_MODEL, load_model
+from annealz.models.exact import exact_log_z
+from annealz.paths.geometric import MARGINALS
+from annealz.schedules.choose import SCHEDULES
+
+__all__ = ["estimate", "finish", "interrupted"]
+
+
+def estimate(
+    model: Annotated[
+        str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")
+    ] = DEFAULT_MODEL,
+    schedule: Annotated[
+        str, typer.Option(help=f"{', '.join(SCHEDULES)}, or a file of betas.")
+    ] = "linear",
+    steps: Annotated[int | None, typer.Option(help="Annealing steps K [default: 10000].")] = None,
+    chains: Annotated[int | None, typer.Option(help="Chains N [default: 1000].")] = None,
+    seed: Annotated[int, typer.Option(help="All randomness is a function of it.")] = 0,
+    base: Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")] = "auto",
+    data: Annotated[
+        Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
+    ] = None,
+    marginal: Annotated[
+        str, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}.")
+    ] = "visible",
+    target_std_err: Annotated[
+        float | None, typer.Option(help="Run anew with more chains until the error is this small.")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the run in --out.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> None:
+    """Estimate log Z of MODEL."""
+    folder = RunFolder(_scratch() if out is None else out)
+    known = None
+    if exact:
+        with show_enumeration(quiet) as progress:
+            known = exact_log_z(load_model(model)[0], progress)
+    values = None if data is None else read_data(data)
+    try:
+        with show_progress(quiet) as progress:
+            result = estimate_log_z(
+                model,
+                schedule=schedule,
+                num_steps=steps,
+                num_chains=chains,
+                base=base,
+                data=values,
+                marginal=marginal,
+                target_std_err=target_std_err,
+                seed=seed,
+                out=folder.path,
+                force=force,
+                exact_log_z=known,
+                on_progress=progress,
+            )
+    except KeyboardInterrupt:
+        raise interrupted(folder) from None
+    except ValueError:
+        if out is None:
+            folder.remove()
+        raise
+    finish(result, folder, plot, as_json, keep=out is not None)
+
+
+def finish(result: Estimate, folder: RunFolder, plot: Path | None, as_json: bool, keep: bool) -> None:
+    """Show the result; a result that could not be saved is shown all the same, with status 2."""
+    show_estimate(result, as_json)
+    if not keep:
+        folder.remove()
+    if plot is not None:
+        save_plot(result, plot)
+    if keep and not folder.is_done():
+        raise ValueError(result.messages[-1])
+
+
+def interrupted(folder: RunFolder) -> typer.Exit:
+    """Say how to go on; exit status 130."""
+    if folder.checkpoint.exists():
+        print(f"annealz: interrupted; go on with: annealz resume {folder.path}", file=sys.stderr)
+    else:
+        print("annealz: interrupted before anything was done.", file=sys.stderr)
+    return typer.Exit(130)
+
+
+def _scratch() -> Path:
+    """A folder of this run's own, kept only if the run is cut off."""
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    return Path(platformdirs.user_cache_dir("annealz")) / "runs" / name

@@ -1,0 +1,82 @@
+"""Progress on stderr: a bar in a terminal, a line every ten seconds elsewhere, nothing if quiet."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from annealz.anneal import Progress
+
+__all__ = ["show_enumeration", "show_progress"]
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+@contextmanager
+def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """A function to call with the Progress of a run."""
+    if quiet:
+        yield None
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines()
+        return
+    with _bar(console, TextColumn("{task.fields[note]}")) as bar:
+        task = bar.add_task("annealing", total=None, note="compiling")
+
+        def update(now: Progress) -> None:
+            note = f"log Z {now.log_z:.3f}  ESS {now.ess:.0f}"
+            bar.update(task, total=now.num_steps, completed=now.step, note=note)
+
+        yield update
+
+
+@contextmanager
+def show_enumeration(quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """A function to call with the fraction of an enumeration that is done."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    with _bar(console) as bar:
+        task = bar.add_task("enumerating", total=1.0)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _bar(console: Console, *columns) -> Bar:
+    return Bar(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        *columns,
+        console=console,
+        transient=True,
+    )
+
+
+class _Lines:
+    """Plain lines, for logs."""
+
+    def __init__(self):
+        self._began = self._last = time.monotonic()
+        self._first = 0
+
+    def __call__(self, now: Progress) -> None:
+        clock = time.monotonic()
+        self._first = self._first or now.step
+        if clock - self._last < _SECONDS_BETWEEN_LINES:
+            return
+        self._last = clock
+        left = (clock - self._began) * (now.num_steps - now.step) / max(now.step - self._first, 1)
+        print(
+            f"step {now.step:,} of {now.num_steps:,}  log Z {now.log_z:.3f}  ESS {now.ess:.0f}  "
+            f"{left:.0f} s left",
+            file=sys.stderr,
+            flush=True,
+        )

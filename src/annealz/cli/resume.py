@@ -1,0 +1,29 @@
+"""`annealz resume`: go on with a run that was cut off."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annealz.cli.estimate import finish, interrupted
+from annealz.cli.progress import show_progress
+from annealz.estimate import resume as resume_run
+from annealz.folder import RunFolder
+
+__all__ = ["resume"]
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(help="The folder of the run.")],
+    plot: Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> None:
+    """Go on with the run in FOLDER, to the same result as if it had never stopped."""
+    run_folder = RunFolder(folder)
+    try:
+        with show_progress(quiet) as progress:
+            result = resume_run(folder, on_progress=progress)
+    except KeyboardInterrupt:
+        raise interrupted(run_folder) from None
+    finish(result, run_folder, plot, as_json, keep=True)

@@ -1,0 +1,35 @@
+"""The result on stdout: a table for people, one JSON object for programs."""
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from annealz.estimate import Estimate
+
+__all__ = ["save_plot", "show_estimate"]
+
+
+def show_estimate(estimate: Estimate, as_json: bool) -> None:
+    """Print the estimate."""
+    if as_json:
+        print(json.dumps(estimate.to_dict(), allow_nan=False))
+        return
+    console = Console()
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
+    table.add_column()
+    for label, value in estimate.rows():
+        table.add_row(label, f"[bold]{value}[/bold]" if label == "log Z" else value)
+    console.print(table)
+    for message in estimate.messages:
+        console.print(f"! {message}", style="yellow", highlight=False, soft_wrap=True)
+
+
+def save_plot(estimate: Estimate, path: Path) -> None:
+    """Write the picture of the estimate."""
+    try:
+        estimate.plot().savefig(path, dpi=150)
+    except OSError as error:
+        raise ValueError(f"cannot write the picture {path}: {error.strerror or error}.") from error

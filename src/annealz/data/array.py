@@ -1,0 +1,34 @@
+"""Data from a file: .npy, .npz (one array) or IDX; bytes become intensities in [0, 1]."""
+
+from pathlib import Path
+
+import numpy as np
+
+from annealz.data.idx import read_idx
+from annealz.formats.archive import load_archive
+
+__all__ = ["read_data"]
+
+
+def read_data(path: str | Path) -> np.ndarray:
+    """Rows of data (rows, units), or means (units,), as float32."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"no data file {path}.")
+    if path.suffix == ".npz":
+        arrays, _ = load_archive(path, need_checksum=False)
+        if len(arrays) != 1:
+            raise ValueError(f"{path} holds {len(arrays)} arrays: give a file of one.")
+        array = next(iter(arrays.values()))
+    elif path.suffix == ".npy":
+        try:
+            array = np.load(path, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(f"{path} is damaged or pickled: {error}.") from error
+    else:
+        array = read_idx(path)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{path} must hold real numbers, got dtype {array.dtype}.")
+    scale = 255 if array.dtype == np.uint8 and array.max(initial=0) > 1 else 1
+    array = array.astype(np.float32) / scale
+    return array.reshape(len(array), -1) if array.ndim > 2 else array

@@ -1,0 +1,111 @@
+"""Can this estimate be trusted?
+
+Importance weights fail silently: when their tail is heavy, the few weights that make the mean are
+rarely drawn, and both the mean and its apparent error come out too small. Read from the weights:
+
+    Pareto k-hat     of the largest weights (PSIS; Vehtari et al. 2024), trusted below
+                     min(1 - 1 / log10 N, 0.7)
+    ESS              at least 25
+    Var[log w]       up to 1 the delta method's interval covers; above, the studentised bootstrap's
+
+A failure of the first two makes the estimate a likely lower bound. A large variance alone does not:
+chains left behind with small weights widen log w and cost nothing but their own work. No symptom
+shows a region that no chain has reached.
+"""
+
+import dataclasses
+import enum
+
+import numpy as np
+from arviz_stats.base import array_stats
+
+from annealz.estimators import (
+    bootstrap_interval,
+    delta_interval,
+    delta_std_err,
+    effective_sample_size,
+    log_mean,
+)
+
+__all__ = ["Judgement", "Status", "judge", "pareto_k", "pareto_k_limit"]
+
+_MIN_ESS = 25
+_MAX_DELTA_VARIANCE = 1.0
+
+
+class Status(enum.Enum):
+    """How far an estimate can be trusted."""
+
+    OK = "ok"
+    UNRELIABLE = "unreliable"
+
+
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """The importance average of a set of weights, and what to think of it."""
+
+    log_weights: np.ndarray
+    log_mean: float
+    std_err: float
+    ess: float
+    variance: float
+    """Var[log w]."""
+    pareto_k: float
+    status: Status
+    messages: tuple[str, ...]
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of the log of the mean weight."""
+        if not 0 < level < 1:
+            raise ValueError(f"level must lie between 0 and 1, got {level}.")
+        if self.variance <= _MAX_DELTA_VARIANCE and self.status is Status.OK:
+            return delta_interval(self.log_weights, level)
+        return bootstrap_interval(self.log_weights, level)
+
+
+def judge(log_weights: np.ndarray) -> Judgement:
+    """The importance average with its error and its status."""
+    size = log_weights.size
+    ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
+    reasons = []
+    if np.isnan(k):
+        reasons.append(f"{size} chains are too few to judge their weights (at least 25)")
+    elif k >= pareto_k_limit(size):
+        reasons.append(
+            f"the largest weights have a heavy tail (Pareto k = {k:.2f}, limit "
+            f"{pareto_k_limit(size):.2f})"
+        )
+    if ess < min(_MIN_ESS, size) and not np.isnan(k):
+        reasons.append(f"few chains carry the weight (ESS {ess:.1f} of {size})")
+    message = (
+        f"log Z is likely a lower bound and its error too small: {'; '.join(reasons)}. "
+        "Take more steps, or more chains."
+    )
+    return Judgement(
+        log_weights=log_weights,
+        log_mean=log_mean(log_weights),
+        std_err=delta_std_err(log_weights),
+        ess=ess,
+        variance=float(np.var(log_weights)),
+        pareto_k=k,
+        status=Status.UNRELIABLE if reasons else Status.OK,
+        messages=(message,) if reasons else (),
+    )
+
+
+def pareto_k(log_weights: np.ndarray) -> float:
+    """Shape of the generalised Pareto distribution fitted to the largest weights.
+
+    NaN where there are too few chains to fit one; -inf for weights that are all equal.
+    """
+    log_weights = np.asarray(log_weights, np.float64)
+    if np.ptp(log_weights) == 0:
+        return -np.inf
+    if log_weights.size < 25:
+        return np.nan
+    return float(array_stats.psislw(log_weights - log_weights.max())[1])
+
+
+def pareto_k_limit(num_chains: int) -> float:
+    """Largest k-hat at which the mean of this many weights is trusted."""
+    return min(1 - 1 / np.log10(max(num_chains, 2)), 0.7)

@@ -1,0 +1,390 @@
+"""The front door: log Z of a model, with its error and whether to trust it.
+
+    model -> path -> schedule -> anneal -> Run -> Estimate
+"""
+
+import dataclasses
+import platform
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from annealz.anneal import Progress, anneal
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.choose import choose_base
+from annealz.diagnostics import Judgement, Status, judge
+from annealz.folder import RunFolder
+from annealz.formats.load import load_model
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.exact import MAX_UNITS
+from annealz.models.exact import exact_log_z as enumerate_log_z
+from annealz.models.rbm import RBM
+from annealz.observers import AbstractObserver, Expectation, Slope
+from annealz.paths.geometric import GeometricPath
+from annealz.random import check_seed
+from annealz.run import Run, Trace
+from annealz.schedules.choose import choose_schedule
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
+
+DEFAULT_NUM_CHAINS = 1000
+_CHEAP_ENUMERATION = 2**24  # terms of an exact sum that nobody waits for
+_MAX_ROUNDS = 3  # runs made anew for a wanted standard error
+_MAX_CHAINS = 1_000_000
+
+Observe = Mapping[str, Callable | AbstractObserver]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Estimate:
+    """log Z, and all that stands behind it."""
+
+    model: str
+    model_digest: str
+    base: str
+    marginal: str
+    run: Run
+    judgement: Judgement
+    exact_log_z: float | None
+    pilot_sweeps: int
+    versions: dict[str, str]
+    extra_messages: tuple[str, ...] = ()
+
+    @property
+    def log_z(self) -> float:
+        """log Z_A + log mean w: natural logarithm, biased low."""
+        return self.run.log_z0 + self.judgement.log_mean
+
+    @property
+    def std_err(self) -> float:
+        return self.judgement.std_err
+
+    @property
+    def ess(self) -> float:
+        return self.judgement.ess
+
+    @property
+    def status(self) -> Status:
+        return self.judgement.status
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return self.judgement.messages + self.run.messages + self.extra_messages
+
+    @property
+    def log_weights(self) -> np.ndarray:
+        return self.run.log_weights
+
+    @property
+    def trace(self) -> Trace:
+        return self.run.trace
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.run.schedule
+
+    @property
+    def num_steps(self) -> int:
+        return self.run.num_steps
+
+    @property
+    def num_chains(self) -> int:
+        return self.run.num_chains
+
+    @property
+    def seed(self) -> int:
+        return self.run.seed
+
+    @property
+    def sweeps(self) -> dict[str, int]:
+        """Kernel applications: those of the pilot, and those of the run that gave log Z."""
+        return {"pilot": self.pilot_sweeps, "main": self.run.sweeps}
+
+    @property
+    def seconds(self) -> float:
+        return self.run.seconds
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of log Z."""
+        low, high = self.judgement.interval(level)
+        return self.run.log_z0 + low, self.run.log_z0 + high
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values; what is unknown (the error of a single chain) is None."""
+        return {
+            "model": self.model,
+            "log_z": self.log_z,
+            "std_err": _finite(self.std_err),
+            "interval": [_finite(bound) for bound in self.interval()],
+            "ess": self.ess,
+            "num_steps": self.num_steps,
+            "num_chains": self.num_chains,
+            "schedule": self.schedule.name,
+            "base": self.base,
+            "seed": self.seed,
+            "status": self.status.value,
+            "messages": list(self.messages),
+            "exact_log_z": self.exact_log_z,
+            "sweeps": self.sweeps,
+            "seconds": self.seconds,
+        }
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What is needed to make this number again."""
+        return {
+            "model": self.model,
+            "model_digest": self.model_digest,
+            "schedule": self.schedule.name,
+            "schedule_digest": self.schedule.digest,
+            "base": self.base,
+            "marginal": self.marginal,
+            "seed": self.seed,
+            "num_steps": self.num_steps,
+            "num_chains": self.num_chains,
+            "versions": self.versions,
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The result as label and value, for people."""
+        low, high = self.interval()
+        rows = [
+            ("model", self.model),
+            ("log Z", f"{self.log_z:.4f} ± {self.std_err:.4f}"),
+            ("95 % interval", f"{low:.4f} … {high:.4f}"),
+        ]
+        if self.exact_log_z is not None:
+            gap = self.log_z - self.exact_log_z
+            known = 0 < self.std_err < np.inf
+            errors = f", {abs(gap) / self.std_err:.1f} standard errors" if known else ""
+            rows.append(("exact log Z", f"{self.exact_log_z:.4f} (off by {gap:+.4f}{errors})"))
+        rows += [
+            ("ESS", f"{self.ess:.1f} of {self.num_chains} chains"),
+            ("schedule", f"{self.schedule.name}, {self.num_steps:,} steps"),
+            ("base", f"{self.base}, {self.marginal} marginal"),
+            ("seed", str(self.seed)),
+            ("cost", f"{sum(self.sweeps.values()):,} sweeps, {self.seconds:.1f} s"),
+            ("status", self.status.value),
+        ]
+        return rows
+
+    def __repr__(self) -> str:
+        width = max(len(label) for label, _ in self.rows())
+        lines = [f"  {label:<{width}}  {value}" for label, value in self.rows()]
+        lines += [f"  ! {message}" for message in self.messages]
+        return "\n".join(["Estimate", *lines])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{label}</th><td style='text-align:left'>{value}</td></tr>"
+            for label, value in self.rows()
+        )
+        notes = "".join(f"<p>{message}</p>" for message in self.messages)
+        return f"<table>{cells}</table>{notes}"
+
+    def plot(self):
+        """beta(t), on-the-fly ESS and the histogram of log w: a matplotlib figure."""
+        from annealz.plots import plot_estimate
+
+        return plot_estimate(self)
+
+
+def estimate_log_z(
+    model: RBM | str | Path,
+    *,
+    schedule: str | Path | Schedule | np.ndarray = "linear",
+    num_steps: int | None = None,
+    num_chains: int | None = None,
+    base: str | BernoulliBase = "auto",
+    data: Any = None,
+    marginal: str = "visible",
+    target_std_err: float | None = None,
+    seed: int = 0,
+    observe: Observe | None = None,
+    record_every: int | None = None,
+    chunk_steps: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    exact_log_z: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Estimate:
+    """log Z of an RBM by annealed importance sampling.
+
+    Parameters
+    ----------
+    model : an RBM, the name of a packaged one, or a file
+    schedule : a name (linear, sm08), a file, an array of betas, or a Schedule
+    num_steps : K; 10,000 by default
+    num_chains : N; 1,000 by default
+    base : base-rate, uniform, visible-bias, auto, or a BernoulliBase
+    data : training data (rows, visible) or their means (visible,), for the base rate
+    marginal : the layer that is annealed, visible or hidden; the other is summed out
+    target_std_err : the standard error wanted. While the estimate misses it, the run is made anew
+        with as many chains as the last one says are needed; the runs before the last are charged as
+        pilot and leave no trace in log Z.
+    seed : all randomness is a function of it
+    observe : functions of the states (chains, units), or observers, by name; their weighted means
+        and variances along the path are in `trace`
+    record_every : steps between records of the trace; about 1000 records by default
+    chunk_steps : steps between returns to the host; changes no bit of the result
+    out : folder for checkpoints and results; `resume(out)` goes on after an interruption
+    force : overwrite a run that `out` already holds
+    exact_log_z : the exact value to show beside the estimate. By default what the model file
+        records, or what can be enumerated in no time.
+    on_progress : called with a Progress after every chunk
+    """
+    meta: dict[str, Any] = {}
+    if not isinstance(model, RBM):
+        model, meta = load_model(model)
+    else:
+        RBM.checked(model.weights, model.hidden_bias, model.visible_bias, model.visible_means)
+    num_chains = DEFAULT_NUM_CHAINS if num_chains is None else num_chains
+    if num_chains < 1:
+        raise ValueError(f"num_chains must be at least 1, got {num_chains}.")
+    if target_std_err is not None and not 0 < target_std_err < np.inf:
+        raise ValueError(f"target_std_err must be a positive number, got {target_std_err}.")
+    schedule = choose_schedule(schedule, num_steps)
+    base = choose_base(model, base, data)
+    known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
+    if known is None and _is_cheap(model):
+        known = enumerate_log_z(model)
+    settings = {
+        "model": meta.get("name", f"rbm-{model.num_hidden}x{model.num_visible}"),
+        "model_digest": model.digest,
+        "base": base.name,
+        "marginal": marginal,
+        "num_chains": num_chains,
+        "target_std_err": target_std_err,
+        "round": 0,
+        "pilot_sweeps": 0,
+        "seed": check_seed(seed),
+        "record_every": record_every,
+        "exact_log_z": known,
+        "versions": _versions(),
+    }
+    path = GeometricPath(base, model, marginal)
+    folder = None
+    if out is not None:
+        folder = RunFolder(out)
+        folder.create(settings, model, base, schedule, force)
+    return _run(settings, path, schedule, observe, chunk_steps, folder, on_progress)
+
+
+def resume(
+    out: str | Path,
+    *,
+    observe: Observe | None = None,
+    chunk_steps: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Estimate:
+    """Go on with the run in a folder, to the same bits as if it had never stopped.
+
+    `observe` must be what the run was started with. A finished run is only read.
+    """
+    folder = RunFolder(out)
+    settings, model, base, schedule = folder.inputs()
+    if folder.is_done():
+        return _reach(settings, _estimate(settings, folder.run()))[0]
+    path = GeometricPath(base, model, settings["marginal"])
+    return _run(settings, path, schedule, observe, chunk_steps, folder, on_progress)
+
+
+def _run(settings, path, schedule, observe, chunk_steps, folder, on_progress) -> Estimate:
+    while True:
+        run = anneal(
+            path,
+            BlockGibbs(),
+            schedule,
+            num_chains=settings["num_chains"],
+            seed=settings["seed"],
+            purpose=f"anneal {settings['round']}",
+            observers=_observers(observe),
+            record_every=settings["record_every"],
+            chunk_steps=chunk_steps,
+            checkpoint=None if folder is None else folder.checkpoint,
+            on_progress=on_progress,
+        )
+        estimate, needed = _reach(settings, _estimate(settings, run))
+        if needed is None:
+            break
+        settings = {
+            **settings,
+            "round": settings["round"] + 1,
+            "num_chains": needed,
+            "pilot_sweeps": settings["pilot_sweeps"] + run.sweeps,
+        }
+        if folder is not None:
+            folder.restart(settings)
+    if folder is None:
+        return estimate
+    try:
+        folder.finish(run, estimate.to_dict())
+    except OSError as error:
+        message = f"could not save the result to {folder.path}: {error.strerror or error}."
+        return dataclasses.replace(estimate, extra_messages=(*estimate.extra_messages, message))
+    return estimate
+
+
+def _reach(settings: dict[str, Any], estimate: Estimate) -> tuple[Estimate, int | None]:
+    """The chains another round needs for the wanted standard error, or None when there is none.
+
+    The error falls with the square root of the number of chains; 15 % more are taken for luck.
+    """
+    target = settings["target_std_err"]
+    if target is None or estimate.std_err <= target:
+        return estimate, None
+    ratio = min(estimate.std_err / target, 1e9)
+    needed = int(np.ceil(1.15 * estimate.num_chains * ratio**2))
+    if settings["round"] < _MAX_ROUNDS and needed <= _MAX_CHAINS:
+        return estimate, needed
+    message = (
+        f"the wanted standard error of {target:g} was missed: it takes about {needed:,} chains of "
+        "this schedule; take more steps."
+    )
+    return dataclasses.replace(estimate, extra_messages=(message,)), None
+
+
+def _estimate(settings: dict[str, Any], run: Run) -> Estimate:
+    return Estimate(
+        model=settings["model"],
+        model_digest=settings["model_digest"],
+        base=settings["base"],
+        marginal=settings["marginal"],
+        run=run,
+        judgement=judge(run.log_weights),
+        exact_log_z=settings["exact_log_z"],
+        pilot_sweeps=settings["pilot_sweeps"],
+        versions=settings["versions"],
+    )
+
+
+def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
+    given = {
+        name: what if isinstance(what, AbstractObserver) else Expectation(what)
+        for name, what in (observe or {}).items()
+    }
+    return {"slope": Slope(), **given}
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _is_cheap(model: RBM) -> bool:
+    small, other = sorted((model.num_hidden, model.num_visible))
+    return small <= MAX_UNITS and 2**small * other <= _CHEAP_ENUMERATION
+
+
+def _versions() -> dict[str, str]:
+    names = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
+    device = jax.devices()[0]
+    return {
+        **{name: metadata.version(name) for name in names},
+        "python": platform.python_version(),
+        "device": f"{device.platform} {device.device_kind}",
+    }

@@ -1,0 +1,71 @@
+"""Estimators: pure functions of log weights.
+
+    log Z - log Z_A ~ log mean w,     ESS = (sum w)^2 / sum w^2 = N / (1 + s^2(N w / sum w))
+
+The mean of w is unbiased; its logarithm is biased low (Jensen). Markov's inequality bounds the
+other side whatever the weights: P(log Z^ > log Z + b) <= e^-b.
+
+Delta method: SE(log mean w) = sqrt(1/ESS - 1/N), and a symmetric normal interval.
+Studentised bootstrap: with t* = (log mean w* - log mean w) / SE* over resamples of the chains, the
+interval is [log mean w - q_high SE, log mean w - q_low SE], q the quantiles of t*. Where a resample
+lacks the large weights its SE* is small too, so t* has a long left tail and the interval reaches
+up, to where heavy-tailed weights leave the truth.
+"""
+
+import numpy as np
+from scipy.special import logsumexp, ndtri
+
+__all__ = [
+    "bootstrap_interval",
+    "delta_interval",
+    "delta_std_err",
+    "effective_sample_size",
+    "log_mean",
+]
+
+
+def log_mean(log_weights: np.ndarray) -> float:
+    """log of the mean weight."""
+    return float(logsumexp(log_weights) - np.log(np.size(log_weights)))
+
+
+def effective_sample_size(log_weights: np.ndarray) -> float:
+    """(sum w)^2 / sum w^2."""
+    return float(np.exp(2 * logsumexp(log_weights) - logsumexp(2 * np.asarray(log_weights))))
+
+
+def delta_std_err(log_weights: np.ndarray) -> float:
+    """Standard error of the log of the mean weight, to first order; infinite for one chain."""
+    if np.size(log_weights) < 2:
+        return np.inf
+    inverse = 1 / effective_sample_size(log_weights) - 1 / np.size(log_weights)
+    return float(np.sqrt(max(inverse, 0.0)))
+
+
+def delta_interval(log_weights: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """Normal interval of the log of the mean weight."""
+    centre, half = log_mean(log_weights), ndtri((1 + level) / 2) * delta_std_err(log_weights)
+    return float(centre - half), float(centre + half)
+
+
+def bootstrap_interval(
+    log_weights: np.ndarray, level: float = 0.95, num_resamples: int = 999, seed: int = 0
+) -> tuple[float, float]:
+    """Studentised bootstrap interval of the log of the mean weight."""
+    log_weights = np.asarray(log_weights)
+    if log_weights.size < 2:
+        return -np.inf, np.inf
+    weights = np.exp(log_weights - log_weights.max())
+    centre, std_err = np.log(weights.mean()), delta_std_err(log_weights)
+    generator = np.random.default_rng(seed)
+    rows = max(1, 2_000_000 // weights.size)
+    ratios = []
+    for start in range(0, num_resamples, rows):
+        shape = (min(rows, num_resamples - start), weights.size)
+        drawn = weights[generator.integers(weights.size, size=shape)]
+        means = drawn.mean(-1)
+        errors = drawn.std(-1) / means / np.sqrt(weights.size)
+        ratios.append((np.log(means) - centre) / np.maximum(errors, np.finfo(float).tiny))
+    low, high = np.quantile(np.concatenate(ratios), [(1 - level) / 2, (1 + level) / 2])
+    centre += log_weights.max()
+    return float(centre - high * std_err), float(centre - low * std_err)

@@ -1,0 +1,140 @@
+"""The folder of one run: what it was given, where it stands, what came out.
+
+    inputs.npz       the model and the base's logits
+    schedule.json    the frozen schedule
+    checkpoint.npz   the run in the middle; gone when it is done
+    run.npz          log weights, traces and last states of the finished run
+    estimate.json    the result, as `annealz estimate --json` prints it
+    run.json         settings and versions; written first, so that it marks the folder as a run's
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.files import write_atomic
+from annealz.formats.archive import load_archive, save_archive
+from annealz.models.rbm import RBM
+from annealz.run import Run, Trace
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["RunFolder"]
+
+_FILES = ("run.json", "inputs.npz", "schedule.json", "checkpoint.npz", "run.npz", "estimate.json")
+
+
+class RunFolder:
+    """One folder, one run."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint.npz"
+
+    def is_done(self) -> bool:
+        return (self.path / "run.npz").exists()
+
+    def create(
+        self, settings: dict[str, Any], model: RBM, base: BernoulliBase, schedule: Schedule, force: bool
+    ) -> None:
+        """Write down what the run is given. A folder that holds a run is refused without force."""
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"the output {self.path} is a file: give a folder.")
+        present = [name for name in _FILES if (self.path / name).exists()]
+        if present and not force:
+            state = "a finished run" if self.is_done() else "an unfinished run"
+            raise ValueError(
+                f"the output folder {self.path} already holds {state}: choose another, resume it "
+                f"with 'annealz resume {self.path}', or overwrite it with --force (force=True)."
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            for name in present:
+                (self.path / name).unlink()
+            arrays = {
+                "weights": model.weights,
+                "hidden_bias": model.hidden_bias,
+                "visible_bias": model.visible_bias,
+                "base_logits": base.logits,
+            }
+            self._write("run.json", json.dumps(settings, indent=1))
+            save_archive(self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {})
+            schedule.save(self.path / "schedule.json")
+        except OSError as error:
+            raise ValueError(
+                f"cannot write to the output folder {self.path}: {error.strerror or error}."
+            ) from error
+
+    def restart(self, settings: dict[str, Any]) -> None:
+        """Go over to another run of the same inputs, as settings now say."""
+        self._write("run.json", json.dumps(settings, indent=1))
+        self.checkpoint.unlink(missing_ok=True)
+
+    def inputs(self) -> tuple[dict[str, Any], RBM, BernoulliBase, Schedule]:
+        """(settings, model, base, schedule) as they were given."""
+        record = self.path / "run.json"
+        if not record.is_file():
+            raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
+        try:
+            settings = json.loads(record.read_text())
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{record} is damaged: {error}.") from error
+        arrays, _ = load_archive(self.path / "inputs.npz")
+        model = RBM.checked(arrays["weights"], arrays["hidden_bias"], arrays["visible_bias"])
+        base = BernoulliBase.from_logits(arrays["base_logits"], settings["base"])
+        return settings, model, base, Schedule.load(self.path / "schedule.json")
+
+    def finish(self, run: Run, result: dict[str, Any]) -> None:
+        """Save what came out, and drop the checkpoint."""
+        trace = run.trace
+        arrays = {
+            "log_weights": run.log_weights,
+            "states": run.states,
+            "trace:steps": trace.steps,
+            "trace:betas": trace.betas,
+            "trace:log_z": trace.log_z,
+            "trace:ess": trace.ess,
+            **{f"mean:{name}": value for name, value in trace.means.items()},
+            **{f"variance:{name}": value for name, value in trace.variances.items()},
+        }
+        meta = {"log_z0": run.log_z0, "seed": run.seed, "purpose": run.purpose,
+                "seconds": run.seconds, "messages": list(run.messages)}  # fmt: skip
+        self._write("estimate.json", json.dumps(result, indent=1))
+        save_archive(self.path / "run.npz", arrays, meta)
+        self.checkpoint.unlink(missing_ok=True)
+
+    def run(self) -> Run:
+        """The finished run (without what observers carried)."""
+        arrays, meta = load_archive(self.path / "run.npz")
+        named = {
+            kind: {k.removeprefix(kind): v for k, v in arrays.items() if k.startswith(kind)}
+            for kind in ("trace:", "mean:", "variance:")
+        }
+        trace = Trace(**named["trace:"], means=named["mean:"], variances=named["variance:"])
+        return Run(
+            log_weights=arrays["log_weights"],
+            log_z0=meta["log_z0"],
+            schedule=Schedule.load(self.path / "schedule.json"),
+            seed=meta["seed"],
+            purpose=meta["purpose"],
+            trace=trace,
+            states=arrays["states"],
+            carries={},
+            seconds=meta["seconds"],
+            messages=tuple(meta["messages"]),
+        )
+
+    def remove(self) -> None:
+        """Delete the run's own files, and the folder if nothing else is in it."""
+        for name in _FILES:
+            (self.path / name).unlink(missing_ok=True)
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
+
+    def _write(self, name: str, text: str) -> None:
+        write_atomic(self.path / name, text)

@@ -1,0 +1,61 @@
+"""Pictures of a schedule and of an estimate.
+
+Figures are made without pyplot, so that they need no display and nothing global changes; a
+notebook shows them, `figure.savefig(file)` writes them.
+"""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["plot_estimate", "plot_schedule"]
+
+_BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#777777"
+
+
+def plot_schedule(schedule: Schedule, axes: Axes | None = None) -> Axes:
+    """beta against the fraction of steps done."""
+    if axes is None:
+        axes = Figure(figsize=(4.5, 3.5), layout="constrained").add_subplot()
+    pick = np.unique(np.linspace(0, schedule.num_steps, 2001).astype(int))
+    axes.plot(pick / schedule.num_steps, schedule.betas[pick], color=_BLUE, lw=2)
+    axes.set(xlabel="t = k / K", ylabel="β", xlim=(0, 1), ylim=(0, 1.01))
+    axes.set_title(f"schedule: {schedule.name}, {schedule.num_steps:,} steps")
+    _tidy(axes)
+    return axes
+
+
+def plot_estimate(estimate) -> Figure:
+    """beta(t), on-the-fly ESS, and the histogram of log w."""
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    plot_schedule(estimate.schedule, left)
+
+    trace = estimate.trace
+    steps = np.concatenate([[0], trace.steps]) / estimate.num_steps
+    middle.plot(steps, np.concatenate([[estimate.num_chains], trace.ess]), color=_BLUE, lw=1.5)
+    middle.set(xlabel="t = k / K", ylabel="ESS", xlim=(0, 1), ylim=(0, 1.03 * estimate.num_chains))
+    middle.set_title(f"on-the-fly ESS, {estimate.ess:.1f} at the end")
+    _tidy(middle)
+
+    shifted = estimate.run.log_z0 + estimate.log_weights
+    shown = shifted[shifted >= np.quantile(shifted, 0.005)]
+    right.hist(shown, bins="auto", color=_BLUE, alpha=0.55)
+    right.axvspan(*estimate.interval(), color=_ORANGE, alpha=0.25, lw=0)
+    right.axvline(estimate.log_z, color=_ORANGE, lw=2, label=f"log Z = {estimate.log_z:.3f}")
+    if estimate.exact_log_z is not None:
+        label = f"exact = {estimate.exact_log_z:.3f}"
+        right.axvline(estimate.exact_log_z, color="black", ls="--", lw=1.3, label=label)
+    right.set(xlabel="log Z_A + log w", ylabel="chains")
+    right.set_title(f"log weights of {estimate.num_chains} chains")
+    right.legend(frameon=False, loc="upper left")
+    _tidy(right)
+    figure.suptitle(f"{estimate.model}: log Z = {estimate.log_z:.3f} ± {estimate.std_err:.3f}")
+    return figure
+
+
+def _tidy(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=_GREY)
