@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from race import Contestant
-
 from annealz.models.exact import exact_log_z
 from annealz.models.rbm import RBM
+from race import Contestant
 
 __all__ = ["agreement"]
 

@@ -13,9 +13,9 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-from problem import Timing
 
 from annealz.models.rbm import RBM
+from problem import Timing
 
 __all__ = ["BareProducts"]
 

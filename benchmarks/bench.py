@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from rich.console import Console
+
 from agreement import agreement
+from annealz.formats.npz import save_rbm
 from bare_products import BareProducts
 from dots import num_dots
 from engine import Engine
@@ -28,11 +31,8 @@ from plain_jax import PlainJax
 from problem import NUM_CHAINS, NUM_HIDDEN, NUM_VISIBLE, random_rbm
 from race import race, ratio
 from rbms_peer import RbmsPeer, RbmsWorker
-from rich.console import Console
 from tables import show
 from targets import verdicts
-
-from annealz.formats.npz import save_rbm
 
 _FULL = {"num_rounds": 7, "seconds_a_call": 1.5, "repeats": 3, "check_steps": 1000,
          "few_steps": 1000, "many_steps": 10_000}  # fmt: skip

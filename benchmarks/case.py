@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import jax
+
 from engine import Engine
 from problem import random_rbm
 

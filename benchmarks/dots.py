@@ -7,12 +7,12 @@ wraps each in a fusion of its own); a product handed to a library shows as a cus
 
 import jax
 import jax.numpy as jnp
-from engine import path_of
-from problem import NUM_CHAINS
 
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.random import Stream
+from engine import path_of
+from problem import NUM_CHAINS
 
 __all__ = ["num_dots"]
 

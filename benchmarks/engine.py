@@ -8,7 +8,6 @@ warm-up call.
 import time
 
 import numpy as np
-from problem import Timing, standard_error
 
 from annealz.anneal import anneal
 from annealz.bases.bernoulli import BernoulliBase
@@ -16,6 +15,7 @@ from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
+from problem import Timing, standard_error
 
 __all__ = ["Engine", "path_of"]
 

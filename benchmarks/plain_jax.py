@@ -11,9 +11,9 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-from problem import Timing, standard_error
 
 from annealz.models.rbm import RBM
+from problem import Timing, standard_error
 
 __all__ = ["PlainJax"]
 

@@ -8,6 +8,7 @@ intensities sampled anew for every minibatch, plain SGD at a fixed learning rate
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,18 @@ from annealz.formats import save_rbm
 from annealz.models.exact import MAX_UNITS, exact_log_z
 from annealz.training import train
 
-COMMON = dict(num_updates=250_000, learning_rate=0.01, batch_size=100, weight_decay=0.0, seed=0)
-SETTINGS = {
-    "mnist-pcd-20": dict(num_hidden=20, algorithm="pcd", gibbs_steps=1, **COMMON),
-    "mnist-cd1-20": dict(num_hidden=20, algorithm="cd", gibbs_steps=1, **COMMON),
-    "mnist-cd25-20": dict(num_hidden=20, algorithm="cd", gibbs_steps=25, **COMMON),
+COMMON = {
+    "num_hidden": 20,
+    "num_updates": 250_000,
+    "learning_rate": 0.01,
+    "weight_decay": 0.0,
+    "batch_size": 100,
+    "seed": 0,
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "mnist-pcd-20": {**COMMON, "algorithm": "pcd", "gibbs_steps": 1},
+    "mnist-cd1-20": {**COMMON, "algorithm": "cd", "gibbs_steps": 1},
+    "mnist-cd25-20": {**COMMON, "algorithm": "cd", "gibbs_steps": 25},
 }
 
 
@@ -37,8 +45,11 @@ def main() -> None:
     def report(updates, model):
         if updates % 50_000 == 0:
             size = float(np.sqrt((np.asarray(model.weights) ** 2).mean()))
-            print(f"{arguments.name} {updates:7d} updates  rms weight {size:.3f}  "
-                  f"{time.perf_counter() - start:.0f} s", flush=True)
+            print(
+                f"{arguments.name} {updates:7d} updates  rms weight {size:.3f}  "
+                f"{time.perf_counter() - start:.0f} s",
+                flush=True,
+            )
 
     model = train(data, report=report, **settings)
     meta = {"name": arguments.name, "training": settings, "digest": model.digest}

@@ -100,8 +100,11 @@ def anneal(
     on_progress : called after every chunk
     """
     num_steps = schedule.num_steps
-    for name, value in (("num_chains", num_chains), ("record_every", record_every or 1),
-                        ("chunk_steps", chunk_steps or 1)):
+    for name, value in (
+        ("num_chains", num_chains),
+        ("record_every", record_every or 1),
+        ("chunk_steps", chunk_steps or 1),
+    ):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
     observers = {"slope": Slope()} if observers is None else dict(observers)
@@ -272,7 +275,9 @@ def _window(betas: np.ndarray, step: int) -> jax.Array:
     return jnp.asarray(window)
 
 
-def _merge(parts: list[Record], start: int, stop: int, every: int, last: int) -> list[dict[str, Any]]:
+def _merge(
+    parts: list[Record], start: int, stop: int, every: int, last: int
+) -> list[dict[str, Any]]:
     """The records of steps start + 1 .. stop, each merged over the blocks."""
     steps = [k for k in range(start + 1, stop + 1) if k % every == 0 or k == last]
     parts = jax.tree.map(lambda a: np.asarray(a, np.float64), parts)
@@ -294,7 +299,9 @@ def _merge_one(parts: list[Record], step: int) -> dict[str, Any]:
     return out
 
 
-def _trace(records: list[dict[str, Any]], betas: np.ndarray, log_z0: float, num_chains: int) -> Trace:
+def _trace(
+    records: list[dict[str, Any]], betas: np.ndarray, log_z0: float, num_chains: int
+) -> Trace:
     columns = {key: np.array([record[key] for record in records]) for key in records[0]}
     named = {kind: {key.removeprefix(kind): column for key, column in columns.items()
                     if key.startswith(kind)} for kind in ("mean:", "variance:")}  # fmt: skip
@@ -315,7 +322,8 @@ def _gather(trees: list[Any], num_chains: int) -> Any:
 
 def _log_weights(blocks: list[Block], num_chains: int) -> np.ndarray:
     pairs = [
-        np.asarray(b.log_weights, np.float64) + np.asarray(b.compensation, np.float64) for b in blocks
+        np.asarray(b.log_weights, np.float64) + np.asarray(b.compensation, np.float64)
+        for b in blocks
     ]
     return np.concatenate(pairs)[:num_chains]
 

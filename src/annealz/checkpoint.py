@@ -30,7 +30,9 @@ class Checkpoint:
 
     def save(self, step: int, seconds: float, blocks: list[Any], records: list[dict]) -> None:
         """Replace the file, atomically."""
-        arrays = {f"leaf:{i}": _pack(np.asarray(leaf)) for i, leaf in enumerate(jax.tree.leaves(blocks))}
+        arrays = {
+            f"leaf:{i}": _pack(np.asarray(leaf)) for i, leaf in enumerate(jax.tree.leaves(blocks))
+        }
         for key in records[0] if records else ():
             arrays[f"record:{key}"] = np.array([record[key] for record in records])
         save_archive(self.path, arrays, {"digest": self.digest, "step": step, "seconds": seconds})
@@ -44,7 +46,9 @@ class Checkpoint:
             )
         leaves, structure = jax.tree.flatten(blocks)
         stored = [_unpack(arrays[f"leaf:{i}"], leaf) for i, leaf in enumerate(leaves)]
-        columns = {k.removeprefix("record:"): v for k, v in arrays.items() if k.startswith("record:")}
+        columns = {
+            k.removeprefix("record:"): v for k, v in arrays.items() if k.startswith("record:")
+        }
         records = [
             {key: column[i] for key, column in columns.items()}
             for i in range(len(columns.get("step", ())))

@@ -17,7 +17,7 @@ import dataclasses
 import enum
 
 import numpy as np
-from arviz_stats.base import array_stats
+from arviz_stats.base.array import array_stats
 
 from annealz.estimators import (
     bootstrap_interval,

@@ -1,6 +1,6 @@
 """The front door: log Z of a model, with its error and whether to trust it.
 
-    model -> path -> schedule -> anneal -> Run -> Estimate
+model -> path -> schedule -> anneal -> Run -> Estimate
 """
 
 import dataclasses

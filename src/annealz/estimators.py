@@ -13,7 +13,9 @@ up, to where heavy-tailed weights leave the truth.
 """
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
+from scipy.special import ndtri
+
+from annealz.numerics import log_sum
 
 __all__ = [
     "bootstrap_interval",
@@ -26,12 +28,12 @@ __all__ = [
 
 def log_mean(log_weights: np.ndarray) -> float:
     """log of the mean weight."""
-    return float(logsumexp(log_weights) - np.log(np.size(log_weights)))
+    return log_sum(log_weights) - float(np.log(np.size(log_weights)))
 
 
 def effective_sample_size(log_weights: np.ndarray) -> float:
     """(sum w)^2 / sum w^2."""
-    return float(np.exp(2 * logsumexp(log_weights) - logsumexp(2 * np.asarray(log_weights))))
+    return float(np.exp(2 * log_sum(log_weights) - log_sum(2 * np.asarray(log_weights))))
 
 
 def delta_std_err(log_weights: np.ndarray) -> float:

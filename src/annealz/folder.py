@@ -1,11 +1,11 @@
 """The folder of one run: what it was given, where it stands, what came out.
 
-    inputs.npz       the model and the base's logits
-    schedule.json    the frozen schedule
-    checkpoint.npz   the run in the middle; gone when it is done
-    run.npz          log weights, traces and last states of the finished run
-    estimate.json    the result, as `annealz estimate --json` prints it
-    run.json         settings and versions; written first, so that it marks the folder as a run's
+inputs.npz       the model and the base's logits
+schedule.json    the frozen schedule
+checkpoint.npz   the run in the middle; gone when it is done
+run.npz          log weights, traces and last states of the finished run
+estimate.json    the result, as `annealz estimate --json` prints it
+run.json         settings and versions; written first, so that it marks the folder as a run's
 """
 
 import json
@@ -40,7 +40,12 @@ class RunFolder:
         return (self.path / "run.npz").exists()
 
     def create(
-        self, settings: dict[str, Any], model: RBM, base: BernoulliBase, schedule: Schedule, force: bool
+        self,
+        settings: dict[str, Any],
+        model: RBM,
+        base: BernoulliBase,
+        schedule: Schedule,
+        force: bool,
     ) -> None:
         """Write down what the run is given. A folder that holds a run is refused without force."""
         if self.path.exists() and not self.path.is_dir():
@@ -63,7 +68,9 @@ class RunFolder:
                 "base_logits": base.logits,
             }
             self._write("run.json", json.dumps(settings, indent=1))
-            save_archive(self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {})
+            save_archive(
+                self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {}
+            )
             schedule.save(self.path / "schedule.json")
         except OSError as error:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Float32 arithmetic that keeps its digits.
+"""Arithmetic that keeps its digits: float32 on the device, float64 on the host.
 
 Difference of softplus. Both forms are exact, for any `low` and `step`:
 
@@ -16,9 +16,10 @@ Compensated sum. A float32 pair (total, carry) keeps about 48 bits of a sum of 1
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-__all__ = ["add_compensated", "softplus_difference"]
+__all__ = ["add_compensated", "log_sum", "softplus_difference"]
 
 
 def softplus_difference(low: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -33,3 +34,9 @@ def add_compensated(total, carry, increment):
     new = total + increment
     back = new - total
     return new, carry + ((total - (new - back)) + (increment - back))
+
+
+def log_sum(log_terms: np.ndarray) -> float:
+    """log of a sum of exponentials, in float64."""
+    largest = np.max(log_terms)
+    return float(largest + np.log(np.exp(log_terms - largest).sum()))

@@ -57,7 +57,9 @@ class BernoulliBase(eqx.Module):
         return cls(jnp.asarray(np.log(array) - np.log1p(-array), jnp.float32), name)
 
     @classmethod
-    def from_data(cls, data: ArrayLike, pseudo_counts: float = 1.0, name: str = "base-rate") -> Self:
+    def from_data(
+        cls, data: ArrayLike, pseudo_counts: float = 1.0, name: str = "base-rate"
+    ) -> Self:
         """The smoothed visible means of data (rows, units) with values in [0, 1]."""
         return cls.from_means(smoothed_means(data, pseudo_counts), name)
 
@@ -72,7 +74,9 @@ class BernoulliBase(eqx.Module):
 
     def sample(self, bits: Bits, draw: int = 0) -> Float[Array, "chains units"]:
         """One exact draw for every chain of `bits`."""
-        return bits.bernoulli(jnp.broadcast_to(self.logits, (bits.num_chains, self.num_units)), draw)
+        return bits.bernoulli(
+            jnp.broadcast_to(self.logits, (bits.num_chains, self.num_units)), draw
+        )
 
 
 def smoothed_means(data: ArrayLike, pseudo_counts: float = 1.0) -> np.ndarray:

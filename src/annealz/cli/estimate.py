@@ -85,7 +85,9 @@ def estimate(
     finish(result, folder, plot, as_json, keep=out is not None)
 
 
-def finish(result: Estimate, folder: RunFolder, plot: Path | None, as_json: bool, keep: bool) -> None:
+def finish(
+    result: Estimate, folder: RunFolder, plot: Path | None, as_json: bool, keep: bool
+) -> None:
     """Show the result; a result that could not be saved is shown all the same, with status 2."""
     show_estimate(result, as_json)
     if not keep:

@@ -1,6 +1,6 @@
 """IDX files, the format of MNIST: big-endian header, then unsigned bytes; gzipped or plain.
 
-    00 00 08 <number of axes> | one 32-bit length an axis | the bytes
+00 00 08 <number of axes> | one 32-bit length an axis | the bytes
 """
 
 import gzip

@@ -50,7 +50,7 @@ def load_archive(
     try:
         with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
             members = {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise ValueError(f"{path} is truncated or damaged: {error}.") from error
     except ValueError as error:
         if "pickle" in str(error).lower():

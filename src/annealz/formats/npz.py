@@ -27,7 +27,12 @@ def load_rbm(path: str | Path) -> tuple[RBM, dict[str, Any]]:
             f"hidden_bias and visible_bias, this one holds {', '.join(sorted(arrays)) or 'nothing'}."
         )
     try:
-        model = RBM.checked(*(arrays[name] for name in _REQUIRED), arrays.get("visible_means"))
+        model = RBM.checked(
+            arrays["weights"],
+            arrays["hidden_bias"],
+            arrays["visible_bias"],
+            arrays.get("visible_means"),
+        )
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     return model, meta

@@ -5,7 +5,6 @@ import abc
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from annealz.paths.abstract import AbstractPath
 from annealz.random import Bits
 
 __all__ = ["AbstractKernel"]
@@ -15,5 +14,5 @@ class AbstractKernel(eqx.Module):
     """One sweep of a Markov chain at a fixed beta."""
 
     @abc.abstractmethod
-    def step(self, bits: Bits, x: Float[Array, "chains ..."], path: AbstractPath, beta):
-        """The next state of every chain."""
+    def step(self, bits: Bits, x, path, beta) -> Float[Array, "chains ..."]:
+        """The next state of every chain, by a transition that leaves p_beta of `path` invariant."""

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from annealz.models.rbm import RBM
+from annealz.numerics import log_sum
 from annealz.random import check_seed
 
 __all__ = ["MAX_UNITS", "exact_log_z", "exact_marginals", "exact_samples", "log_probabilities"]
@@ -32,13 +33,13 @@ Progress = Callable[[float], None]
 
 def exact_log_z(model: RBM, progress: Progress | None = None) -> float:
     """log Z, exact to float64 rounding. `progress` is called with the fraction done."""
-    return float(logsumexp(_log_weights(model, progress)))
+    return log_sum(_log_weights(model, progress))
 
 
 def log_probabilities(model: RBM, progress: Progress | None = None) -> np.ndarray:
     """log p(s) of every state of the smaller layer, in the order of its bits."""
     log_weights = _log_weights(model, progress)
-    return log_weights - logsumexp(log_weights)
+    return log_weights - log_sum(log_weights)
 
 
 def exact_marginals(model: RBM, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +93,8 @@ class _Layers:
                 f"2^{self.num_small} = {2.0**self.num_small:.1e} states of {self.num_other} terms."
             )
         weights, hidden_bias, visible_bias = (
-            np.asarray(a, np.float64) for a in (model.weights, model.hidden_bias, model.visible_bias)
+            np.asarray(a, np.float64)
+            for a in (model.weights, model.hidden_bias, model.visible_bias)
         )
         if self.small_is_hidden:
             self.weights, self.small_bias, self.other_bias = weights, hidden_bias, visible_bias

@@ -48,7 +48,9 @@ class RBM(eqx.Module):
         self.weights = jnp.asarray(weights, jnp.float32)
         self.hidden_bias = jnp.asarray(hidden_bias, jnp.float32)
         self.visible_bias = jnp.asarray(visible_bias, jnp.float32)
-        self.visible_means = None if visible_means is None else jnp.asarray(visible_means, jnp.float32)
+        self.visible_means = (
+            None if visible_means is None else jnp.asarray(visible_means, jnp.float32)
+        )
 
     @classmethod
     def checked(cls, weights, hidden_bias, visible_bias, visible_means=None) -> Self:

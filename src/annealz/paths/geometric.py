@@ -23,8 +23,6 @@ the increment, the slope and the conditional of the latent layer: XLA merges the
 one step, and a step costs two matrix products (counted in a test).
 """
 
-from typing import Literal
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,7 +36,6 @@ from annealz.random import Bits
 
 __all__ = ["MARGINALS", "GeometricPath"]
 
-Marginal = Literal["visible", "hidden"]
 MARGINALS = ("visible", "hidden")
 
 
@@ -60,7 +57,7 @@ class GeometricPath(AbstractBipartitePath):
     latent_bias: Float[Array, " latent"]
     latent_bias_change: Float[Array, " latent"]
 
-    def __init__(self, base: BernoulliBase, model: RBM, marginal: Marginal = "visible"):
+    def __init__(self, base: BernoulliBase, model: RBM, marginal: str = "visible"):
         if marginal not in MARGINALS:
             raise ValueError(f"marginal must be one of {', '.join(MARGINALS)}, got {marginal!r}.")
         self.base = base

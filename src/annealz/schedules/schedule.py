@@ -40,7 +40,9 @@ class Schedule:
             raise ValueError(f"betas must be real numbers, got dtype {betas.dtype}.")
         betas = betas.astype(np.float64)
         if betas.ndim != 1 or betas.size < 2:
-            raise ValueError(f"betas must be a vector of at least 0 and 1, got shape {betas.shape}.")
+            raise ValueError(
+                f"betas must be a vector of at least 0 and 1, got shape {betas.shape}."
+            )
         if not np.isfinite(betas).all():
             where = int(np.argmin(np.isfinite(betas)))
             raise ValueError(f"betas must be finite, got {betas[where]} at position {where}.")

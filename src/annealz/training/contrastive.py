@@ -53,7 +53,10 @@ def initial_state(
     model = RBM(weights, np.zeros(num_hidden), bias, means)
     chains = (generator.random((batch_size, len(means))) < means).astype(np.float32)
     return TrainingState(
-        model, optimiser.init(eqx.filter(model, _parameters(model))), jnp.asarray(chains), jnp.uint32(0)
+        model,
+        optimiser.init(eqx.filter(model, _parameters(model))),
+        jnp.asarray(chains),
+        jnp.uint32(0),
     )
 
 
@@ -108,8 +111,12 @@ def train(
     """
     if algorithm not in ("cd", "pcd"):
         raise ValueError(f"algorithm must be cd or pcd, got {algorithm!r}.")
-    for name, count in (("gibbs_steps", gibbs_steps), ("num_updates", num_updates),
-                        ("num_hidden", num_hidden), ("batch_size", batch_size)):
+    for name, count in (
+        ("gibbs_steps", gibbs_steps),
+        ("num_updates", num_updates),
+        ("num_hidden", num_hidden),
+        ("batch_size", batch_size),
+    ):
         if count < 1:
             raise ValueError(f"{name} must be at least 1, got {count}.")
     optimiser = optax.chain(optax.add_decayed_weights(weight_decay), optax.sgd(learning_rate))
