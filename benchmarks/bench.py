@@ -2,18 +2,18 @@
 
     python benchmarks/bench.py [--rbms-python PATH] [--quick] [--out FILE]
 
-Four contestants alternate (`race.py`) on the same models (`problem.py`): the engine of annealz,
-the package rbms in its own environment, a plain JAX program, and the bare matrix products of a
-step. Their log Z must agree (`agreement.py`). Then the engine alone: how its time and memory grow
-(`growth.py`). Absolute times do not hold from machine to machine: read the ratios. The table goes
-to stdout, everything measured to a JSON file.
+Contestants alternate (`race.py`) on the same models (`problem.py`): the engine of annealz, the
+package rbms in its own environment, a plain JAX program, and the bare matrix products of a step.
+Their log Z must agree (`agreement.py`). Then the engine alone: how its time and memory grow
+(`growth.py`). Absolute times do not hold from machine to machine: read the ratios, on a quiet
+machine. The table goes to stdout, everything measured to a JSON file.
 """
 
 import argparse
 import json
 import sys
 import tempfile
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +23,52 @@ from rich.console import Console
 from agreement import agreement
 from annealz.formats.npz import save_rbm
 from bare_products import BareProducts
+from bystanders import Bystanders
 from dots import num_dots
 from engine import Engine
 from growth import cases, step_times
 from machine import machine
 from plain_jax import PlainJax
 from problem import NUM_CHAINS, NUM_HIDDEN, NUM_VISIBLE, random_rbm
-from race import race, ratio
-from rbms_peer import RbmsPeer, RbmsWorker
+from race import race
+from rbms_peer import RBMS, RbmsPeer, RbmsWorker
 from tables import show
-from targets import verdicts
+from targets import ratios, verdicts
 
-_FULL = {"num_rounds": 7, "seconds_a_call": 1.5, "repeats": 3, "check_steps": 1000,
-         "few_steps": 1000, "many_steps": 10_000}  # fmt: skip
-_QUICK = {"num_rounds": 5, "seconds_a_call": 0.3, "repeats": 1, "check_steps": 200,
-          "few_steps": 100, "many_steps": 1000}  # fmt: skip
-_RATIOS = (("rbms", "annealz"), ("plain JAX", "annealz"), ("annealz", "bare products"))
+_FULL = {
+    "num_rounds": 7,
+    "seconds_a_call": 1.2,
+    "num_repeats": 3,
+    "check_steps": 1000,
+    "few_steps": 1000,
+    "many_steps": 10_000,
+}
+_QUICK = {
+    "num_rounds": 5,
+    "seconds_a_call": 0.3,
+    "num_repeats": 1,
+    "check_steps": 200,
+    "few_steps": 100,
+    "many_steps": 1000,
+}
 
 
 def main() -> None:
-    here = Path(__file__).parent
     parser = argparse.ArgumentParser(description="Race annealz; see the head of this file.")
-    parser.add_argument("--rbms-python", default=".venv-rbms/bin/python", metavar="PATH",
-                        help="a Python that has rbms (default: %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--rbms-python",
+        default=".venv-rbms/bin/python",
+        metavar="PATH",
+        help="a Python that has rbms (default: %(default)s)",
+    )
     parser.add_argument("--quick", action="store_true", help="short runs, rough numbers")
-    parser.add_argument("--out", type=Path, default=here / "results.json", metavar="FILE")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(__file__).with_name("results.json"),
+        metavar="FILE",
+        help="where the JSON goes (default: results.json beside this script)",
+    )
     options = parser.parse_args()
     jax.config.update("jax_platforms", "cpu")  # all contestants on the same device
 
@@ -57,58 +78,64 @@ def main() -> None:
 
 
 def measure(rbms_python: str, plan: dict[str, Any]) -> dict[str, Any]:
+    """Everything, as JSON values."""
     about = machine()
-    with tempfile.TemporaryDirectory() as folder, _worker(rbms_python) as worker:
-        about["rbms"] = None if worker is None else worker.versions
-        models = {num_hidden: random_rbm(num_hidden) for num_hidden in NUM_HIDDEN}
+    models = {num_hidden: random_rbm(num_hidden) for num_hidden in NUM_HIDDEN}
+    smallest = min(NUM_HIDDEN)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        workers = _workers(rbms_python, stack)
+        about["rbms"] = workers[0].versions if workers else None
         lanes: dict[int, list[Any]] = {}
         for num_hidden, model in models.items():
-            file = Path(folder) / f"rbm{num_hidden}.npz"
+            file = folder / f"rbm{num_hidden}.npz"
             save_rbm(file, model)
-            peers = [] if worker is None else [RbmsPeer(worker, file, NUM_CHAINS)]
+            peers = [RbmsPeer(worker, file, NUM_CHAINS) for worker in workers]
             rivals = [PlainJax(model, NUM_CHAINS), BareProducts(model, NUM_CHAINS)]
             lanes[num_hidden] = [Engine(model, NUM_CHAINS), *peers, *rivals]
-        smallest = min(NUM_HIDDEN)
-        say("log Z of every contestant, and the exact one")
-        agreed = agreement(models[smallest], lanes[smallest][:-1], plan["check_steps"])
-        raced = {
-            num_hidden: race(contestants, plan["num_rounds"], plan["seconds_a_call"],
-                             _rounds(num_hidden, plan["num_rounds"]))
-            for num_hidden, contestants in lanes.items()
-        }  # fmt: skip
-    ratios = {
-        num_hidden: {f"{a} / {b}": ratio(entry[a], entry[b])
-                     for a, b in _RATIOS if a in entry and b in entry}
-        for num_hidden, entry in raced.items()
-    }  # fmt: skip
-    sizes = {"num_chains": NUM_CHAINS, "num_visible": NUM_VISIBLE}
+        _say("log Z of every contestant, and the exact one")
+        agreed = agreement(models[smallest], _samplers(lanes[smallest]), plan["check_steps"])
+        with Bystanders([worker.pid for worker in workers]) as bystanders:
+            raced = {
+                num_hidden: race(
+                    contestants,
+                    plan["num_rounds"],
+                    plan["seconds_a_call"],
+                    lambda words, num_hidden=num_hidden: _say(f"race, M = {num_hidden}, {words}"),
+                )
+                for num_hidden, contestants in lanes.items()
+            }
+    compared = {num_hidden: ratios(entries) for num_hidden, entries in raced.items()}
     return {
         "machine": about,
-        "settings": plan | sizes,
+        "settings": plan | {"num_chains": NUM_CHAINS, "num_visible": NUM_VISIBLE},
+        "cores_busy_with_other_programs": bystanders.cores,
         "dots": num_dots(models[smallest]),
         "race": raced,
-        "ratios": ratios,
+        "ratios": compared,
         "agreement": {"num_hidden": smallest} | agreed,
-        "targets": verdicts(ratios),
-        "step_times": step_times(plan["repeats"], plan["seconds_a_call"] / 1.5, say),
-        "cases": cases(plan["few_steps"], plan["many_steps"], say),
+        "targets": verdicts(compared),
+        "step_times": step_times(plan["num_repeats"], plan["seconds_a_call"], _say),
+        "cases": cases(plan["few_steps"], plan["many_steps"], _say),
     }
 
 
-def _worker(python: str):
-    """The rbms process as a context; without it the race goes on with the other three."""
+def _samplers(contestants: list[Any]) -> list[Any]:
+    """Those that estimate log Z; of the two rbms, which give the same bits, the last."""
+    last = {c.name.split(",")[0]: c for c in contestants if not isinstance(c, BareProducts)}
+    return list(last.values())
+
+
+def _workers(python: str, stack: ExitStack) -> list[RbmsWorker]:
+    """The rbms processes; without them the race goes on with the others."""
     try:
-        return RbmsWorker(python)
+        return [stack.enter_context(RbmsWorker(name, python)) for name in RBMS]
     except OSError as error:
-        say(f"rbms is left out: {error.strerror or error}")
-        return nullcontext()
+        _say(f"rbms is left out: {error.strerror or error}")
+        return []
 
 
-def _rounds(num_hidden: int, num_rounds: int):
-    return lambda turn: say(f"race, M = {num_hidden}, round {turn + 1} of {num_rounds}")
-
-
-def say(words: str) -> None:
+def _say(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 

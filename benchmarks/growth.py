@@ -13,7 +13,7 @@ from typing import Any
 
 from engine import Engine
 from problem import NUM_CHAINS, NUM_HIDDEN, random_rbm
-from race import num_steps_for, summary
+from race import summary, time_step, warm_up
 
 __all__ = ["cases", "step_times"]
 
@@ -31,8 +31,8 @@ def step_times(
         for num_chains in _CHAINS:
             say(f"time per step, M = {num_hidden}, N = {num_chains}")
             engine = Engine(model, num_chains)
-            steps = num_steps_for(engine, seconds)
-            raw = [1e3 * engine(steps, seed).seconds / steps for seed in range(num_repeats)]
+            steps = warm_up(engine, seconds)
+            raw = [time_step(engine, steps, seed) for seed in range(num_repeats)]
             row = {"num_hidden": num_hidden, "num_chains": num_chains, "num_steps": steps}
             rows.append(row | summary(raw))
     return rows

@@ -15,14 +15,12 @@ _PACKAGES = ("annealz", "jax", "jaxlib", "equinox", "numpy")
 
 
 def machine() -> dict[str, Any]:
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "system": platform.system(),
         "architecture": platform.machine(),
         "backend": jax.default_backend(),
-        "load_average_at_start": load,
         "versions": {"python": platform.python_version()} | {p: _version(p) for p in _PACKAGES},
     }
 

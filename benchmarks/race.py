@@ -1,10 +1,15 @@
 """A race: contestants timed in turn, round after round, one at a time.
 
-Each contestant first runs twice to compile and to learn its pace, and gets a number of steps that
-fills about the same time; one more call at that length warms it up. Then every round times each of
-them once, starting with another one each time. Time per step = wall clock of the whole call /
-steps. Reported: the median over the rounds, the smallest and largest, and ratios of medians with
-the spread of the ratio within single rounds (machine drift moves both times of a round).
+Time per step is the difference of two lengths, which leaves out what a call costs however long it
+is (start states, allocation):
+
+    (wall clock of K steps - wall clock of 2 steps) / (K - 2)
+
+Each contestant first runs twice to compile and to learn its pace, and gets a K that fills about the
+same time; it is warmed up at both lengths. Then every round times each of them once, starting with
+another one each time. Reported: the median over the rounds, the smallest and largest, and ratios of
+medians with the spread of the ratio within single rounds (machine drift moves both times of a
+round).
 """
 
 import statistics
@@ -13,9 +18,10 @@ from typing import Any, Protocol
 
 from problem import Timing
 
-__all__ = ["Contestant", "num_steps_for", "race", "ratio", "summary"]
+__all__ = ["Contestant", "race", "ratio", "summary", "time_step", "warm_up"]
 
-_PILOT_STEPS = 20
+_SHORT = 2
+_PILOT = 20
 _FEWEST, _MOST = 20, 5000
 
 
@@ -25,30 +31,37 @@ class Contestant(Protocol):
     def __call__(self, num_steps: int, seed: int = 0) -> Timing: ...
 
 
-def num_steps_for(contestant: Contestant, seconds: float) -> int:
-    """Steps that take about `seconds`, after a call that compiles."""
-    contestant(_PILOT_STEPS)
-    pace = contestant(_PILOT_STEPS).seconds / _PILOT_STEPS
-    return max(_FEWEST, min(_MOST, int(seconds / pace)))
+def warm_up(contestant: Contestant, seconds: float) -> int:
+    """Compile; the number of steps that takes about `seconds`."""
+    contestant(_PILOT)
+    pace = contestant(_PILOT).seconds / _PILOT
+    steps = max(_FEWEST, min(_MOST, int(seconds / pace)))
+    for num_steps in (_SHORT, steps):
+        contestant(num_steps)
+    return steps
+
+
+def time_step(contestant: Contestant, num_steps: int, seed: int) -> float:
+    """Milliseconds per step."""
+    difference = contestant(num_steps, seed).seconds - contestant(_SHORT, seed).seconds
+    return 1e3 * difference / (num_steps - _SHORT)
 
 
 def race(
     contestants: Sequence[Contestant],
     num_rounds: int,
     seconds: float,
-    on_round: Callable[[int], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """By contestant: steps a call, and milliseconds per step, median, range and raw."""
-    steps = {c.name: num_steps_for(c, seconds) for c in contestants}
-    for contestant in contestants:
-        contestant(steps[contestant.name])
+    say("warm-up")
+    steps = {c.name: warm_up(c, seconds) for c in contestants}
     raw: dict[str, list[float]] = {c.name: [] for c in contestants}
     for turn in range(num_rounds):
-        on_round(turn)
+        say(f"round {turn + 1} of {num_rounds}")
         first = turn % len(contestants)
         for contestant in [*contestants[first:], *contestants[:first]]:
-            timing = contestant(steps[contestant.name], seed=turn)
-            raw[contestant.name].append(1e3 * timing.seconds / steps[contestant.name])
+            raw[contestant.name].append(time_step(contestant, steps[contestant.name], turn))
     return {name: {"num_steps": steps[name], **summary(raw[name])} for name in raw}
 
 

@@ -12,6 +12,7 @@ _READING = {
     "plain JAX / annealz": "annealz is faster than plain JAX by",
     "annealz / bare products": "annealz takes, of the bare products,",
 }
+_BUSY = 0.1  # cores
 _YES_NO = {True: "yes", False: "NO", None: "not measured"}
 
 
@@ -20,6 +21,9 @@ def show(results: dict[str, Any], console: Console) -> None:
     console.print(f"{about['cpu']}, {about['cores']} cores, jax {about['versions']['jax']}")
     if about["rbms"] is not None:
         console.print("rbms {rbms} on torch {torch}, {threads} threads".format(**about["rbms"]))
+    others = results["cores_busy_with_other_programs"]
+    warning = ": TOO BUSY, do not trust these ratios" if others > _BUSY else ""
+    console.print(f"other programs took {others:.2f} cores during the race{warning}")
     console.print(f"matrix products in a compiled step: {results['dots']} (expected 2)\n")
     for num_hidden, entries in results["race"].items():
         console.print(_race(num_hidden, entries, results["settings"]))
@@ -52,11 +56,11 @@ def _race(num_hidden: int, entries: dict[str, Any], settings: dict[str, Any]) ->
 
 def _agreement(found: dict[str, Any], console: Console) -> None:
     console.print(f"log Z, M = {found['num_hidden']}, {found['num_steps']} steps")
-    console.print(f"  {'exact':<12}{found['exact_log_z']:>12.4f}")
+    console.print(f"  {'exact':<16}{found['exact_log_z']:>12.4f}")
     for name, log_z in found["log_z"].items():
         error = found["std_err"][name]
         spread = "" if error is None else f" +- {error:.4f}"
-        console.print(f"  {name:<12}{log_z:>12.4f}{spread}")
+        console.print(f"  {name:<16}{log_z:>12.4f}{spread}")
     worst = max(abs(z) for z in found["z_scores"].values())
     word = "agree" if found["agree"] else "DO NOT AGREE"
     console.print(f"  they {word}: at most {worst:.1f} standard errors apart\n")

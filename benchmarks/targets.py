@@ -1,8 +1,16 @@
-"""What the engine is held to, as ratios within one run, and whether it keeps it."""
+"""The ratios that matter, what the engine is held to, and whether it keeps it.
+
+All ratios are of times per step within one race. Where rbms races in several settings, its fastest
+one counts.
+"""
 
 from typing import Any, NamedTuple
 
-__all__ = ["TARGETS", "verdicts"]
+from race import ratio
+
+__all__ = ["TARGETS", "ratios", "verdicts"]
+
+_RATIOS = (("rbms", "annealz"), ("plain JAX", "annealz"), ("annealz", "bare products"))
 
 
 class Target(NamedTuple):
@@ -26,12 +34,23 @@ TARGETS = (
 )
 
 
-def verdicts(ratios: dict[int, dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+def ratios(entries: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every ratio whose two contestants took part, by "above / below"."""
+    out = {}
+    for above, below in _RATIOS:
+        settings = [entry for name, entry in entries.items() if name.split(",")[0] == above]
+        if settings and below in entries:
+            fastest = min(settings, key=lambda entry: entry["ms_per_step"])
+            out[f"{above} / {below}"] = ratio(fastest, entries[below])
+    return out
+
+
+def verdicts(compared: dict[int, dict[str, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Each target with its ratio, and True, False or (contestant absent) None."""
     out = []
     for target in TARGETS:
-        found = ratios[target.num_hidden].get(f"{target.above} / {target.below}")
-        ratio = None if found is None else found["ratio"]
-        met = None if ratio is None else target.is_met(ratio)
-        out.append(target._asdict() | {"ratio": ratio, "met": met})
+        found = compared[target.num_hidden].get(f"{target.above} / {target.below}")
+        value = None if found is None else found["ratio"]
+        met = None if value is None else target.is_met(value)
+        out.append(target._asdict() | {"ratio": value, "met": met})
     return out

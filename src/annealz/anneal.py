@@ -15,6 +15,7 @@ the purpose, the chain and the step alone. So chunks, resumes and the order of b
 of the result. One compiled program serves every chunk of every schedule length.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -100,18 +101,16 @@ def anneal(
     on_progress : called after every chunk
     """
     num_steps = schedule.num_steps
-    for name, value in (
-        ("num_chains", num_chains),
-        ("record_every", record_every or 1),
-        ("chunk_steps", chunk_steps or 1),
-    ):
-        if value < 1:
+    counts = {"num_chains": num_chains, "record_every": record_every, "chunk_steps": chunk_steps}
+    for name, value in counts.items():
+        if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
     observers = {"slope": Slope()} if observers is None else dict(observers)
     every = record_every or -(-num_steps // _NUM_RECORDS)
     betas = schedule.betas.astype(np.float32)
     stream = Stream(check_seed(seed), purpose)
     starts, block_size = _blocks(num_chains)
+    _check_memory(path, stream, num_chains)
 
     saver = None
     if checkpoint is not None:
@@ -139,11 +138,10 @@ def anneal(
                     for block, start in zip(blocks, starts, strict=True)
                 ]  # fmt: skip
                 jax.block_until_ready(advanced)
-            new_records = _merge([part for _, part in advanced], step, stop, every, num_steps)
+            log_weights = _log_weights([block for block, _ in advanced], num_chains)
+            _check_finite(log_weights, stop, num_steps, schedule)
+            records += _merge([part for _, part in advanced], step, stop, every, num_steps)
             blocks, step = [block for block, _ in advanced], stop
-            records += new_records
-            log_weights = _log_weights(blocks, num_chains)
-            _check_finite(log_weights, step, num_steps, schedule)
             if on_progress is not None:
                 on_progress(Progress(step, num_steps, *_summary(log_weights, log_z0)))
             if saver is not None and time.monotonic() - saved > checkpoint_seconds:
@@ -332,6 +330,18 @@ def _summary(log_weights: np.ndarray, log_z0: float) -> tuple[float, float]:
     weights = np.exp(log_weights - log_weights.max())
     log_z = log_z0 + log_weights.max() + np.log(weights.mean())
     return float(log_z), float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def _check_memory(path: AbstractPath, stream: Stream, num_chains: int) -> None:
+    """Refuse what the machine cannot hold: old and new states of every chain, and one block more."""
+    one = jax.eval_shape(lambda: path.sample(stream.at(0, jnp.zeros(1, jnp.int32))))
+    needed = 3 * num_chains * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(one))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if jax.default_backend() == "cpu" and needed > memory:
+        raise ValueError(
+            f"num_chains = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
+            f"machine has {memory / 2**30:.0f}: take fewer chains."
+        )
 
 
 def _check_finite(log_weights: np.ndarray, step: int, num_steps: int, schedule: Schedule) -> None:

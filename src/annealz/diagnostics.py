@@ -8,9 +8,9 @@ rarely drawn, and both the mean and its apparent error come out too small. Read 
     ESS              at least 25
     Var[log w]       up to 1 the delta method's interval covers; above, the studentised bootstrap's
 
-A failure of the first two makes the estimate a likely lower bound. A large variance alone does not:
-chains left behind with small weights widen log w and cost nothing but their own work. No symptom
-shows a region that no chain has reached.
+A failure of the first two makes the estimate a likely lower bound. A large variance alone is only
+mentioned: chains left behind with small weights widen log w and cost nothing but their own work.
+No symptom shows a region that no chain has reached.
 """
 
 import dataclasses
@@ -69,7 +69,9 @@ def judge(log_weights: np.ndarray) -> Judgement:
     ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
     reasons = []
     if np.isnan(k):
-        reasons.append(f"{size} chains are too few to judge their weights (at least 25)")
+        reasons.append(
+            f"chains are too few to judge their weights ({size}, at least 25 are needed)"
+        )
     elif k >= pareto_k_limit(size):
         reasons.append(
             f"the largest weights have a heavy tail (Pareto k = {k:.2f}, limit "
@@ -77,19 +79,27 @@ def judge(log_weights: np.ndarray) -> Judgement:
         )
     if ess < min(_MIN_ESS, size) and not np.isnan(k):
         reasons.append(f"few chains carry the weight (ESS {ess:.1f} of {size})")
-    message = (
-        f"log Z is likely a lower bound and its error too small: {'; '.join(reasons)}. "
-        "Take more steps, or more chains."
-    )
+    variance = float(np.var(log_weights))
+    messages = ()
+    if reasons:
+        messages = (
+            f"log Z is likely a lower bound and its error too small: {'; '.join(reasons)}. "
+            "Take more steps, or more chains.",
+        )
+    elif variance > _MAX_DELTA_VARIANCE:
+        messages = (
+            f"the log weights spread widely (variance {variance:.1f}, above 1), so log Z may be a lower "
+            "bound: the interval is from the bootstrap, and more steps would narrow it.",
+        )
     return Judgement(
         log_weights=log_weights,
         log_mean=log_mean(log_weights),
         std_err=delta_std_err(log_weights),
         ess=ess,
-        variance=float(np.var(log_weights)),
+        variance=variance,
         pareto_k=k,
         status=Status.UNRELIABLE if reasons else Status.OK,
-        messages=(message,) if reasons else (),
+        messages=messages,
     )
 
 
@@ -99,11 +109,11 @@ def pareto_k(log_weights: np.ndarray) -> float:
     NaN where there are too few chains to fit one; -inf for weights that are all equal.
     """
     log_weights = np.asarray(log_weights, np.float64)
-    if np.ptp(log_weights) == 0:
+    if log_weights.size > 1 and np.ptp(log_weights) == 0:
         return -np.inf
     if log_weights.size < 25:
         return np.nan
-    return float(array_stats.psislw(log_weights - log_weights.max())[1])
+    return float(array_stats.psislw(log_weights.max() - log_weights)[1])  # takes -log w
 
 
 def pareto_k_limit(num_chains: int) -> float:

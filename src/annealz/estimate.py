@@ -210,6 +210,7 @@ def estimate_log_z(
     chunk_steps: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
+    checkpoint_seconds: float = 15.0,
     exact_log_z: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Estimate:
@@ -234,6 +235,7 @@ def estimate_log_z(
     chunk_steps : steps between returns to the host; changes no bit of the result
     out : folder for checkpoints and results; `resume(out)` goes on after an interruption
     force : overwrite a run that `out` already holds
+    checkpoint_seconds : seconds between checkpoints
     exact_log_z : the exact value to show beside the estimate. By default what the model file
         records, or what can be enumerated in no time.
     on_progress : called with a Progress after every chunk
@@ -264,6 +266,7 @@ def estimate_log_z(
         "pilot_sweeps": 0,
         "seed": check_seed(seed),
         "record_every": record_every,
+        "checkpoint_seconds": checkpoint_seconds,
         "exact_log_z": known,
         "versions": _versions(),
     }
@@ -307,6 +310,7 @@ def _run(settings, path, schedule, observe, chunk_steps, folder, on_progress) ->
             record_every=settings["record_every"],
             chunk_steps=chunk_steps,
             checkpoint=None if folder is None else folder.checkpoint,
+            checkpoint_seconds=settings["checkpoint_seconds"],
             on_progress=on_progress,
         )
         estimate, needed = _reach(settings, _estimate(settings, run))

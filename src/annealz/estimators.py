@@ -40,8 +40,8 @@ def delta_std_err(log_weights: np.ndarray) -> float:
     """Standard error of the log of the mean weight, to first order; infinite for one chain."""
     if np.size(log_weights) < 2:
         return np.inf
-    inverse = 1 / effective_sample_size(log_weights) - 1 / np.size(log_weights)
-    return float(np.sqrt(max(inverse, 0.0)))
+    weights = np.exp(log_weights - np.max(log_weights))
+    return float(weights.std() / weights.mean() / np.sqrt(weights.size))
 
 
 def delta_interval(log_weights: np.ndarray, level: float = 0.95) -> tuple[float, float]:

@@ -138,6 +138,8 @@ class RunFolder:
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""
+        if not self.path.is_dir():
+            return
         for name in _FILES:
             (self.path / name).unlink(missing_ok=True)
         if not any(self.path.iterdir()):

@@ -1,7 +1,7 @@
 """`annealz estimate`: log Z of a model."""
 
-import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ import typer
 
 from annealz.bases.choose import BASES
 from annealz.cli.progress import show_enumeration, show_progress
-from annealz.cli.show import save_plot, show_estimate
+from annealz.cli.show import check_plot, save_plot, show_estimate
 from annealz.data.array import read_data
 from annealz.estimate import Estimate, estimate_log_z
 from annealz.folder import RunFolder
@@ -21,6 +21,8 @@ from annealz.paths.geometric import MARGINALS
 from annealz.schedules.choose import SCHEDULES
 
 __all__ = ["estimate", "finish", "interrupted"]
+
+_SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
 
 def estimate(
@@ -48,17 +50,21 @@ def estimate(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the run in --out.")] = False,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="Seconds between checkpoints.", min=0)
+    ] = 15.0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> None:
     """Estimate log Z of MODEL."""
-    folder = RunFolder(_scratch() if out is None else out)
+    check_plot(plot)
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
             known = exact_log_z(load_model(model)[0], progress)
     values = None if data is None else read_data(data)
+    folder = scratch_folder() if out is None else RunFolder(out)
     try:
         with show_progress(quiet) as progress:
             result = estimate_log_z(
@@ -71,43 +77,50 @@ def estimate(
                 marginal=marginal,
                 target_std_err=target_std_err,
                 seed=seed,
-                out=folder.path,
+                out=None if folder is None else folder.path,
                 force=force,
                 exact_log_z=known,
+                checkpoint_seconds=checkpoint_seconds,
                 on_progress=progress,
             )
     except KeyboardInterrupt:
         raise interrupted(folder) from None
     except ValueError:
-        if out is None:
+        if out is None and folder is not None:
             folder.remove()
         raise
-    finish(result, folder, plot, as_json, keep=out is not None)
+    finish(result, folder, plot, as_json)
 
 
-def finish(
-    result: Estimate, folder: RunFolder, plot: Path | None, as_json: bool, keep: bool
-) -> None:
+def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_json: bool) -> None:
     """Show the result; a result that could not be saved is shown all the same, with status 2."""
     show_estimate(result, as_json)
-    if not keep:
-        folder.remove()
     if plot is not None:
         save_plot(result, plot)
-    if keep and not folder.is_done():
+    if folder is None:
+        return
+    if folder.path.parent == _SCRATCH:
+        folder.remove()
+    elif not folder.is_done():
         raise ValueError(result.messages[-1])
 
 
-def interrupted(folder: RunFolder) -> typer.Exit:
+def interrupted(folder: RunFolder | None) -> typer.Exit:
     """Say how to go on; exit status 130."""
-    if folder.checkpoint.exists():
+    if folder is not None and folder.checkpoint.exists():
         print(f"annealz: interrupted; go on with: annealz resume {folder.path}", file=sys.stderr)
     else:
-        print("annealz: interrupted before anything was done.", file=sys.stderr)
+        print("annealz: interrupted, and nothing was saved.", file=sys.stderr)
     return typer.Exit(130)
 
 
-def _scratch() -> Path:
-    """A folder of this run's own, kept only if the run is cut off."""
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    return Path(platformdirs.user_cache_dir("annealz")) / "runs" / name
+def scratch_folder() -> RunFolder | None:
+    """A folder of this run's own, kept only if the run is cut off; None where none can be had."""
+    try:
+        _SCRATCH.mkdir(parents=True, exist_ok=True)
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-"
+        return RunFolder(tempfile.mkdtemp(prefix=name, dir=_SCRATCH))
+    except OSError as error:
+        reason = error.strerror or error
+        print(f"annealz: {_SCRATCH}: {reason}; this run cannot be resumed.", file=sys.stderr)
+        return None

@@ -65,7 +65,7 @@ def _status(arguments: list[str]) -> int:
         usage = getattr(error, "format_message", None)  # typer's usage errors
         if usage is None:
             raise
-        return _fail(f"{usage()} See 'annealz --help'.") if usage() else 0
+        return _fail(f"{usage().rstrip('.')}: see 'annealz --help'.") if usage() else 0
 
 
 def _fail(message: str) -> int:

@@ -7,6 +7,7 @@ import typer
 
 from annealz.cli.estimate import finish, interrupted
 from annealz.cli.progress import show_progress
+from annealz.cli.show import check_plot
 from annealz.estimate import resume as resume_run
 from annealz.folder import RunFolder
 
@@ -20,10 +21,11 @@ def resume(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
 ) -> None:
     """Go on with the run in FOLDER, to the same result as if it had never stopped."""
+    check_plot(plot)
     run_folder = RunFolder(folder)
     try:
         with show_progress(quiet) as progress:
             result = resume_run(folder, on_progress=progress)
     except KeyboardInterrupt:
         raise interrupted(run_folder) from None
-    finish(result, run_folder, plot, as_json, keep=True)
+    finish(result, run_folder, plot, as_json)

@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
 from annealz.estimate import Estimate
 
-__all__ = ["save_plot", "show_estimate"]
+__all__ = ["check_plot", "save_plot", "show_estimate"]
 
 
 def show_estimate(estimate: Estimate, as_json: bool) -> None:
@@ -25,6 +26,17 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
     console.print(table)
     for message in estimate.messages:
         console.print(f"! {message}", style="yellow", highlight=False, soft_wrap=True)
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a picture that could not be written, before the work is done."""
+    if path is None:
+        return
+    known = Figure().canvas.get_supported_filetypes()
+    if path.suffix[1:] not in known:
+        raise ValueError(f"the picture {path} must end in one of {', '.join(sorted(known))}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"the picture {path} is to go to a folder that does not exist.")
 
 
 def save_plot(estimate: Estimate, path: Path) -> None:

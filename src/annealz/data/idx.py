@@ -4,6 +4,7 @@
 """
 
 import gzip
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,9 @@ def read_idx(path: str | Path) -> np.ndarray:
     if raw[:2] == b"\x1f\x8b":
         try:
             raw = gzip.decompress(raw)
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{path} is a damaged gzip file: {error}.") from error
-    if len(raw) < 4 or raw[:3] != b"\x00\x00\x08":
+    if len(raw) < 4 or raw[:3] != b"\x00\x00\x08" or len(raw) < 4 + 4 * raw[3]:
         raise ValueError(f"{path} is no IDX file of unsigned bytes.")
     start = 4 + 4 * raw[3]
     shape = tuple(int(n) for n in np.frombuffer(raw[4:start], ">u4"))

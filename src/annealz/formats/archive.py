@@ -21,7 +21,7 @@ __all__ = ["load_archive", "save_archive"]
 
 def save_archive(path: str | Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
     """Write the archive atomically."""
-    members = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    members = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     members["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
     members["checksum"] = np.frombuffer(_checksum(members), np.uint8)
     buffer = io.BytesIO()
@@ -44,7 +44,7 @@ def load_archive(
         raise ValueError(f"cannot read {path}: {error.strerror}.") from error
     if not raw:
         raise ValueError(f"{path} is empty.")
-    if not raw.startswith(b"PK"):
+    if raw[:4] not in (b"PK\x03\x04", b"PK\x05\x06"):  # what np.load takes for a zip
         kind = "a pickle, which is never loaded" if raw[:1] == b"\x80" else "no npz file"
         raise ValueError(f"{path} is {kind}: save the arrays with np.savez.")
     try:

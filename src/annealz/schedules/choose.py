@@ -8,16 +8,20 @@ from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.sm08 import sm08
 
-__all__ = ["DEFAULT_NUM_STEPS", "SCHEDULES", "choose_schedule"]
+__all__ = ["DEFAULT_NUM_STEPS", "MAX_NUM_STEPS", "SCHEDULES", "choose_schedule"]
 
 SCHEDULES = {"linear": linear, "sm08": sm08}
 DEFAULT_NUM_STEPS = 10_000
+MAX_NUM_STEPS = 10_000_000
 
 
 def choose_schedule(schedule, num_steps: int | None = None) -> Schedule:
     """The schedule meant by a name, a file, an array of betas or a Schedule."""
-    if num_steps is not None and num_steps < 1:
-        raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
+    if num_steps is not None and not 1 <= num_steps <= MAX_NUM_STEPS:
+        raise ValueError(
+            f"num_steps must be from 1 to {MAX_NUM_STEPS:,} (more cannot be told apart in float32), "
+            f"got {num_steps:,}."
+        )
     if isinstance(schedule, str) and schedule in SCHEDULES:
         return SCHEDULES[schedule](num_steps or DEFAULT_NUM_STEPS)
     if isinstance(schedule, Schedule):

@@ -17,6 +17,7 @@ from annealz.files import write_atomic
 __all__ = ["Schedule"]
 
 _FORMAT = "annealz-schedule-1"
+_KEYS = {"betas", "name", "provenance", "digest"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,14 +49,14 @@ class Schedule:
             raise ValueError(f"betas must be finite, got {betas[where]} at position {where}.")
         if betas[0] != 0 or betas[-1] != 1:
             raise ValueError(
-                f"betas must start at 0 and end at 1, got a start of {betas[0]:.17g} and an end of "
-                f"{betas[-1]:.17g}."
+                f"betas must start at 0 and end at 1, got a start of {betas[0]:.12g} and an end of "
+                f"{betas[-1]:.12g}."
             )
         if not (np.diff(betas) > 0).all():
             where = int(np.argmin(np.diff(betas) > 0))
             raise ValueError(
-                f"betas must increase strictly, got {betas[where]:.17g} then "
-                f"{betas[where + 1]:.17g} at positions {where} and {where + 1}."
+                f"betas must increase strictly, got {betas[where]:.12g} then "
+                f"{betas[where + 1]:.12g} at positions {where} and {where + 1}."
             )
         betas.flags.writeable = False
         object.__setattr__(self, "betas", betas)
@@ -103,14 +104,15 @@ class Schedule:
     @classmethod
     def _read(cls, path: Path) -> Self:
         if path.suffix == ".npy":
-            return cls(np.load(path, allow_pickle=False), path.stem)
+            with path.open("rb") as file:  # np.load would take an npz, and leave it open
+                return cls(np.lib.format.read_array(file, allow_pickle=False), path.stem)
         if path.suffix in (".txt", ".csv"):
             text = path.read_text().replace(",", " ").split()
             return cls(np.array([float(word) for word in text]), path.stem)
         record = json.loads(path.read_text())
         if isinstance(record, list):
             return cls(np.array(record), path.stem)
-        if not isinstance(record, dict) or record.get("format") != _FORMAT:
+        if not isinstance(record, dict) or record.get("format") != _FORMAT or _KEYS - record.keys():
             raise ValueError("it is neither a saved schedule nor a list of betas")
         schedule = cls(np.array(record["betas"]), record["name"], record["provenance"])
         if schedule.digest != record["digest"]:

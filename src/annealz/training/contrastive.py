@@ -124,7 +124,7 @@ def train(
     stream = Stream(seed, "training")
     on_device = jnp.asarray(data, jnp.float32)
 
-    @eqx.filter_jit(donate="all-except-first")
+    @eqx.filter_jit  # no donation: `report` may keep the model it was given
     def advance(data, state, count):
         return jax.lax.fori_loop(
             0, count, lambda _, s: update(s, data, optimiser, stream, algorithm, gibbs_steps), state

@@ -1,0 +1,5 @@
+"""`python -m annealz` is `annealz`."""
+
+from annealz.cli.main import main
+
+main()

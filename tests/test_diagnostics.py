@@ -1,0 +1,67 @@
+"""The verdict on a set of weights."""
+
+import numpy as np
+import pytest
+
+from annealz.diagnostics import Status, judge, pareto_k, pareto_k_limit
+from annealz.estimators import bootstrap_interval, delta_interval
+
+
+def _normal(sigma: float, size: int = 1000, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(-(sigma**2) / 2, sigma, size)
+
+
+def test_light_tails_are_ok_and_get_the_delta_interval():
+    verdict = judge(_normal(0.5))
+    assert verdict.status is Status.OK
+    assert verdict.messages == ()
+    assert verdict.interval() == delta_interval(verdict.log_weights)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_heavy_tails_are_called_a_lower_bound(seed: int):
+    verdict = judge(_normal(4.0, seed=seed))
+    assert verdict.status is Status.UNRELIABLE
+    assert "lower bound" in verdict.messages[0]
+    assert verdict.interval() == bootstrap_interval(verdict.log_weights)
+
+
+def test_chains_left_behind_are_no_failure():
+    """Half the chains with negligible weights: a large variance of log w, and a good mean."""
+    log_weights = np.concatenate([_normal(0.4, 500), _normal(0.4, 500) - 12])
+    verdict = judge(log_weights)
+    assert verdict.variance > 30
+    assert verdict.status is Status.OK
+    assert "may be a lower bound" in verdict.messages[0]
+    assert verdict.interval() == bootstrap_interval(log_weights)
+
+
+def test_few_chains_are_not_judged():
+    for size in (1, 2, 24):
+        verdict = judge(_normal(0.1, size))
+        assert verdict.status is Status.UNRELIABLE
+        assert "too few" in verdict.messages[0]
+
+
+def test_equal_weights_are_perfect():
+    verdict = judge(np.full(100, 2.5))
+    assert (verdict.std_err, verdict.status) == (0, Status.OK)
+    assert verdict.interval() == (2.5, 2.5)
+
+
+def test_pareto_k_of_pareto_tails():
+    """Weights with a Pareto tail of shape k have k-hat near k."""
+    generator = np.random.default_rng(3)
+    for shape in (0.3, 0.9):
+        found = [pareto_k(-shape * np.log(generator.random(4000))) for _ in range(20)]
+        assert abs(np.mean(found) - shape) < 0.1
+
+
+def test_limit_grows_with_chains_up_to_its_cap():
+    assert pareto_k_limit(100) == pytest.approx(0.5)
+    assert pareto_k_limit(10**6) == pytest.approx(0.7)
+
+
+def test_level_is_checked():
+    with pytest.raises(ValueError, match="level"):
+        judge(_normal(0.5)).interval(1.0)

@@ -1,0 +1,184 @@
+"""Contrastive divergence: the right gradient, the right direction, the same bits from one seed."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from scipy.special import expit, logsumexp
+
+from annealz.models.exact import exact_log_z, exact_samples
+from annealz.models.rbm import RBM
+from annealz.random import Stream
+from annealz.testing import assert_within_mc_error, binary_states, log_joint, random_rbm
+from annealz.training.contrastive import TrainingState, initial_state, train, update
+
+NUM_HIDDEN, NUM_VISIBLE = 3, 6
+# Two kinds of rows with dependent units, as intensities: what independent units cannot express.
+DATA = np.array([[0.95, 0.9, 0.9, 0.05, 0.1, 0.1], [0.1, 0.05, 0.1, 0.9, 0.95, 0.8]])
+STATES = binary_states(NUM_VISIBLE)
+
+
+def data_probabilities() -> np.ndarray:
+    """p(v) of a row drawn and binarised: the distribution that training really sees."""
+    return np.exp(STATES @ np.log(DATA.T) + (1 - STATES) @ np.log1p(-DATA.T)).mean(1)
+
+
+def log_likelihood(model: RBM) -> float:
+    """Expected log p(v) over the binarised data, exact."""
+    return float(data_probabilities() @ np.float64(model.log_density(STATES)) - exact_log_z(model))
+
+
+def fit(**options) -> RBM:
+    settings = {"num_hidden": NUM_HIDDEN, "num_updates": 1500, "learning_rate": 0.1, "seed": 1}
+    return train(DATA, **{**settings, "batch_size": 50, **options})
+
+
+@pytest.fixture(scope="module")
+def start() -> float:
+    """The log-likelihood before training: independent units at the base rate."""
+    state = initial_state(DATA.mean(0), NUM_HIDDEN, optax.sgd(0.1), 50, seed=1)
+    return log_likelihood(state.model)
+
+
+@pytest.mark.parametrize("algorithm", ["cd", "pcd"])
+@pytest.mark.parametrize("gibbs_steps", [1, 3])
+def test_training_raises_the_likelihood(algorithm: str, gibbs_steps: int, start: float):
+    """Most of what independent units miss is learned; the data's entropy is the upper bound."""
+    best = float(data_probabilities() @ np.log(data_probabilities()))
+    reached = log_likelihood(fit(algorithm=algorithm, gibbs_steps=gibbs_steps))
+    assert start + 0.5 * (best - start) < reached < best
+
+
+@pytest.mark.parametrize("algorithm", ["cd", "pcd"])
+def test_a_swapped_sign_lowers_it(algorithm: str, start: float):
+    """Mutant: going down the gradient."""
+    wrong = fit(algorithm=algorithm, learning_rate=-0.1, num_updates=100)
+    assert log_likelihood(wrong) < start - 0.01
+
+
+def test_weight_decay_shrinks_the_weights():
+    assert np.abs(fit(weight_decay=1.0).weights).max() < 0.3 * np.abs(fit().weights).max()
+
+
+# --- one update against the exact gradient ----------------------------------------------------
+
+
+class Gradient(NamedTuple):
+    """Of the log-likelihood, in the order of the parameters, flat."""
+
+    mean: np.ndarray
+    std_err: np.ndarray
+
+
+def statistics(model: RBM) -> np.ndarray:
+    """d log p*(v) for every state: weights (row by row), hidden bias, visible bias."""
+    hidden = expit(STATES @ np.float64(model.weights).T + np.float64(model.hidden_bias))
+    products = hidden[:, :, None] * STATES[:, None, :]
+    return np.concatenate([products.reshape(len(STATES), -1), hidden, STATES], axis=1)
+
+
+def exact_gradient(model: RBM, batch_size: int) -> Gradient:
+    """E_data[d log p*] - E_model[d log p*], and the standard error of its batch average."""
+    joint = logsumexp(log_joint(model), 0)
+    laws = data_probabilities(), np.exp(joint - logsumexp(joint))
+    values = statistics(model)
+    means = [law @ values for law in laws]
+    variances = [law @ values**2 - mean**2 for law, mean in zip(laws, means, strict=True)]
+    return Gradient(means[0] - means[1], np.sqrt(sum(variances) / batch_size))
+
+
+BATCH = 100_000
+
+
+def one_update(model: RBM, chains: np.ndarray, algorithm: str, seed: int) -> np.ndarray:
+    """The change of the parameters in one update with learning rate 1, flat."""
+    optimiser = optax.sgd(1.0)
+    fresh = initial_state(DATA.mean(0), NUM_HIDDEN, optimiser, 1, seed=0)
+    state = TrainingState(model, fresh.optimiser, jnp.asarray(chains), jnp.uint32(5))
+    step = jax.jit(
+        lambda s: update(s, jnp.float32(DATA), optimiser, Stream(seed, "t"), algorithm, 1)
+    )
+    after = step(state).model
+    names = ("weights", "hidden_bias", "visible_bias")
+    return np.concatenate([np.ravel(getattr(after, n) - getattr(model, n)) for n in names])
+
+
+def test_the_gradient_is_exact_where_the_chains_are(seed: int):
+    """PCD from exact samples is unbiased: every component within its standard error.
+
+    Mutants: the swapped sign, chains of another model, and CD, which starts at the data.
+    """
+    model = random_rbm(NUM_HIDDEN, NUM_VISIBLE, scale=2.5, seed=2)
+    model = RBM(model.weights, model.hidden_bias, model.visible_bias, DATA.mean(0))
+    chains, _ = exact_samples(model, BATCH, seed)
+    gradient = exact_gradient(model, BATCH)
+    change = one_update(model, chains, "pcd", seed)
+    assert_within_mc_error(change, *gradient)
+    wrong_chains, _ = exact_samples(random_rbm(NUM_HIDDEN, NUM_VISIBLE, seed=3), BATCH, seed)
+    for wrong in (
+        -change,
+        one_update(model, wrong_chains, "pcd", seed),
+        one_update(model, chains, "cd", seed),
+    ):
+        with pytest.raises(AssertionError, match="z = "):
+            assert_within_mc_error(wrong, *gradient)
+
+
+@pytest.mark.parametrize("algorithm", ["cd", "pcd"])
+def test_the_step_points_along_the_exact_gradient(algorithm: str, seed: int):
+    """CD is biased, but its direction is that of the likelihood."""
+    model = fit(num_updates=50)
+    chains, _ = exact_samples(model, BATCH, seed)
+    change = one_update(model, chains, algorithm, seed)
+    exact = exact_gradient(model, BATCH).mean
+    assert change @ exact > 0.5 * np.linalg.norm(change) * np.linalg.norm(exact)
+
+
+# --- reproducibility and refusals -------------------------------------------------------------
+
+
+def assert_equal_bits(one: RBM, two: RBM) -> None:
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("algorithm", ["cd", "pcd"])
+def test_a_seed_gives_one_model(algorithm: str):
+    options = {"algorithm": algorithm, "num_updates": 40}
+    model = fit(**options)
+    assert_equal_bits(model, fit(**options))
+    assert not np.array_equal(model.weights, fit(**{**options, "seed": 2}).weights)
+
+
+def test_reports_change_no_bit_and_stay_valid():
+    """How often one looks is not how one trains; what was looked at can be kept."""
+    seen: list[tuple[int, RBM]] = []
+    model = fit(num_updates=40, report=lambda n, m: seen.append((n, m)), report_every=15)
+    assert [count for count, _ in seen] == [15, 30, 40]
+    assert_equal_bits(model, fit(num_updates=40))
+    assert_equal_bits(seen[0][1], fit(num_updates=15))
+
+
+def test_the_data_means_are_kept_and_not_trained():
+    model = fit(num_updates=40)
+    np.testing.assert_allclose(model.visible_means, (DATA.sum(0) + 1) / 4, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"algorithm": "cd25"}, "algorithm must be cd or pcd, got 'cd25'"),
+        ({"gibbs_steps": 0}, "gibbs_steps must be at least 1, got 0"),
+        ({"num_updates": 0}, "num_updates must be at least 1"),
+        ({"num_hidden": 0}, "num_hidden must be at least 1"),
+        ({"batch_size": -1}, "batch_size must be at least 1, got -1"),
+    ],
+)
+def test_refusals(options: dict, words: str):
+    with pytest.raises(ValueError, match=words):
+        fit(**options)
+    with pytest.raises(ValueError, match="data must lie in"):
+        train(255 * DATA, num_hidden=2)
