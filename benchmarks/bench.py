@@ -70,6 +70,7 @@ def main() -> None:
         help="where the JSON goes (default: results.json beside this script)",
     )
     options = parser.parse_args()
+    options.out.parent.mkdir(parents=True, exist_ok=True)  # fails now rather than at the end
     jax.config.update("jax_platforms", "cpu")  # all contestants on the same device
 
     results = measure(options.rbms_python, _QUICK if options.quick else _FULL)

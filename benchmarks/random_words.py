@@ -1,11 +1,14 @@
 """Stream the engine's random words to stdout, for a battery of statistical tests.
 
-    python benchmarks/random_words.py ORDER | dieharder -g 200 -a -k 2
+    python benchmarks/random_words.py ORDER [START] | dieharder -g 200 -a
+
+`benchmarks/battery.sh` runs all of dieharder on all orders, one process a test.
 
 ORDER is the order of the words: `engine`, all that an RBM step of 1000 chains, 20 hidden and 784
 visible units consumes, step after step (hidden draw, visible draw; chain by chain, unit by unit);
 `steps`, each unit of each chain followed over 4096 successive steps; `chains`, each unit of each
 step followed over 4096 successive chains; `low`, the low halves of the words in engine order.
+START is the block of words to start from, so that no two tests see the same ones.
 """
 
 import sys
@@ -50,7 +53,7 @@ ORDERS = {"engine": engine, "steps": steps, "chains": chains, "low": low}
 
 if __name__ == "__main__":
     make = ORDERS[sys.argv[1]]
-    block = 0
+    block = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     try:
         while True:
             sys.stdout.buffer.write(np.ascontiguousarray(make(jnp.uint32(block)), "<u4").tobytes())

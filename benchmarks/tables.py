@@ -41,6 +41,7 @@ def show(results: dict[str, Any], console: Console) -> None:
         console.print(f"  {name:<46} {seen:>6}  {_YES_NO[target['met']]}")
     console.print()
     console.print(_grid(results["step_times"]))
+    console.print()
     console.print(_cases(results["cases"]))
 
 

@@ -123,7 +123,7 @@ def test_compensated_sum_is_exact_where_the_pair_holds_it():
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=16))
 def test_two_sum_loses_nothing(values: list[float]):
-    """Increments of any sign and order: total + carry stays within float32 rounding of the carry."""
+    """Increments of any sign and order: what is lost is a rounding of the carry."""
     increments = np.zeros(16, np.float32)
     increments[: len(values)] = values
     _, total, carry = (float(part) for part in _sums(increments))

@@ -43,16 +43,19 @@ def plot_estimate(estimate) -> Figure:
     shifted = estimate.run.log_z0 + estimate.log_weights
     shown = shifted[shifted >= np.quantile(shifted, 0.005)]
     right.hist(shown, bins="auto", color=_BLUE, alpha=0.55)
-    right.axvspan(*estimate.interval(), color=_ORANGE, alpha=0.25, lw=0)
-    right.axvline(estimate.log_z, color=_ORANGE, lw=2, label=f"log Z = {estimate.log_z:.3f}")
+    right.axvspan(*estimate.interval(), ymax=0.77, color=_ORANGE, alpha=0.25, lw=0)
+    label = f"log Z = {estimate.log_z:.3f}"
+    right.axvline(estimate.log_z, ymax=0.77, color=_ORANGE, lw=2, label=label)
     if estimate.exact_log_z is not None:
         label = f"exact = {estimate.exact_log_z:.3f}"
-        right.axvline(estimate.exact_log_z, color="black", ls="--", lw=1.3, label=label)
-    right.set(xlabel="log Z_A + log w", ylabel="chains")
-    right.set_title(f"log weights of {estimate.num_chains} chains")
-    right.legend(frameon=False, loc="upper left")
+        right.axvline(estimate.exact_log_z, ymax=0.77, color="black", ls="--", lw=1.3, label=label)
+    right.set(xlabel="log Z of each chain:  $\\log Z_A + \\log w$", ylabel="chains")
+    right.set_ylim(top=1.3 * right.get_ylim()[1])  # room for the legend
+    right.set_title(f"log weights of {estimate.num_chains:,} chains")
+    right.legend(frameon=False, loc="upper left", ncols=2, columnspacing=1, handlelength=1.2)
     _tidy(right)
-    figure.suptitle(f"{estimate.model}: log Z = {estimate.log_z:.3f} ± {estimate.std_err:.3f}")
+    title = f"{estimate.model}: log Z = {estimate.log_z:.3f} ± {estimate.std_err:.3f}"
+    figure.suptitle(title, fontweight="bold")
     return figure
 
 
