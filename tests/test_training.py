@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -135,6 +136,25 @@ def test_the_step_points_along_the_exact_gradient(algorithm: str, seed: int):
     change = one_update(model, chains, algorithm, seed)
     exact = exact_gradient(model, BATCH).mean
     assert change @ exact > 0.5 * np.linalg.norm(change) * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("gibbs_steps", [1, 2])
+def test_every_update_throws_its_own_coins(gibbs_steps: int, seed: int):
+    """Without weights each sweep is a fresh draw: fair units agree with the last ones by chance.
+
+    Mutant: chains that threw the same coins again agree everywhere.
+    """
+    optimiser, rows = optax.sgd(0.0), 10_000
+    state = initial_state(np.full(NUM_VISIBLE, 0.5), NUM_HIDDEN, optimiser, rows, seed=0)
+    state = eqx.tree_at(lambda s: s.model.weights, state, jnp.zeros((NUM_HIDDEN, NUM_VISIBLE)))
+    stream, data = Stream(seed, "t"), jnp.full((2, NUM_VISIBLE), 0.5)
+    step = jax.jit(lambda s: update(s, data, optimiser, stream, "pcd", gibbs_steps))
+    first = step(state)
+    second = step(first)
+    agreement = float(jnp.mean(first.chains == second.chains))
+    assert_within_mc_error(agreement, 0.5, 0.5 / np.sqrt(rows * NUM_VISIBLE))
+    again = float(jnp.mean(step(state).chains == first.chains))
+    assert again == 1  # what stale coins would look like
 
 
 # --- reproducibility and refusals -------------------------------------------------------------
