@@ -211,7 +211,6 @@ def test_other_marginals_are_refused():
         GeometricPath(BASE, MODEL, "joint")
 
 
-@pytest.mark.xfail(strict=True, reason="GeometricPath does not compare the base with the model")
 @marginals
 @pytest.mark.parametrize("num_units", [1, 4])
 def test_a_base_of_another_size_is_refused(marginal: str, num_units: int):

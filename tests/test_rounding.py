@@ -56,7 +56,11 @@ def _increments(model, base, betas, states) -> np.ndarray:
 def test_log_weights_hold_to_a_thousandth(num_steps: int, num_chains: int):
     model, _ = annealz.load_model("mnist-cd25-20")
     base = choose_base(model)
-    path, kernel, schedule = annealz.GeometricPath(base, model), BlockGibbs(), annealz.linear(num_steps)
+    path, kernel, schedule = (
+        annealz.GeometricPath(base, model),
+        BlockGibbs(),
+        annealz.linear(num_steps),
+    )
     run = annealz.anneal(path, kernel, schedule, num_chains=num_chains, seed=0)
     exact = np.zeros(num_chains)
     for ks, states in _replay(path, kernel, schedule, num_chains, 0, 200):

@@ -20,9 +20,16 @@ from annealz.observers import AbstractObserver as AbstractObserver
 from annealz.observers import Expectation as Expectation
 from annealz.observers import Slope as Slope
 from annealz.paths import GeometricPath as GeometricPath
+from annealz.plan import plan_schedule as plan_schedule
 from annealz.run import Run as Run
 from annealz.schedules import Schedule as Schedule
+from annealz.schedules import decelerate as decelerate
+from annealz.schedules import gms13 as gms13
 from annealz.schedules import linear as linear
 from annealz.schedules import sm08 as sm08
+from annealz.schedules import varopt as varopt
+from annealz.survey import survey as survey
+from annealz.survey import survey_knots as survey_knots
+from annealz.terrain import Terrain as Terrain
 
 __version__ = _version("annealz")

@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.checkpoint import Checkpoint, digest_of
+from annealz.checkpoint import Checkpoint, Standing, digest_of
 from annealz.kernels.abstract import AbstractKernel
 from annealz.numerics import add_compensated
 from annealz.observers import AbstractObserver, Slope
@@ -116,50 +116,50 @@ def anneal(
     if checkpoint is not None:
         settings = f"{seed} {purpose} {num_chains} {block_size} {every} {schedule.digest}"
         saver = Checkpoint(Path(checkpoint), digest_of((path, kernel, observers), settings))
-    blocks = [_start(path, observers, stream, jnp.int32(start), block_size) for start in starts]
-    records: list[dict[str, Any]] = []
-    step, spent = 0, 0.0
+    first = [_start(path, observers, stream, jnp.int32(start), block_size) for start in starts]
+    now, spent = Standing(0, first, []), 0.0
     if saver is not None and saver.exists():
-        step, spent, blocks, records = saver.load(blocks)
+        now, spent = saver.load(now)
 
     pace = _Pace(chunk_steps, every)
     log_z0 = path.log_z0
     messages: list[str] = []
     began = saved = time.monotonic()
     try:
-        while step < num_steps:
-            stop = min(step + pace.steps, num_steps)
+        while now.step < num_steps:
+            stop = min(now.step + pace.steps, num_steps)
             with pace:
-                betas_here = _window(betas, step)
+                window = _window(betas, now.step)
                 advanced = [
                     _advance(path, kernel, observers, stream, block, jnp.int32(start),
-                             jnp.int32(num_chains), betas_here, jnp.int32(step), jnp.int32(stop),
+                             jnp.int32(num_chains), window, jnp.int32(now.step), jnp.int32(stop),
                              jnp.int32(every), jnp.int32(num_steps))
-                    for block, start in zip(blocks, starts, strict=True)
+                    for block, start in zip(now.blocks, starts, strict=True)
                 ]  # fmt: skip
                 jax.block_until_ready(advanced)
-            log_weights = _log_weights([block for block, _ in advanced], num_chains)
+            blocks = [block for block, _ in advanced]
+            log_weights = _log_weights(blocks, num_chains)
             _check_finite(log_weights, stop, num_steps, schedule)
-            records += _merge([part for _, part in advanced], step, stop, every, num_steps)
-            blocks, step = [block for block, _ in advanced], stop
+            records = _merge([part for _, part in advanced], now.step, stop, every, num_steps)
+            now = Standing(stop, blocks, now.records + records)  # in one go: an interrupt may come
             if on_progress is not None:
-                on_progress(Progress(step, num_steps, *_summary(log_weights, log_z0)))
+                on_progress(Progress(stop, num_steps, *_summary(log_weights, log_z0)))
             if saver is not None and time.monotonic() - saved > checkpoint_seconds:
-                _save(saver, messages, step, spent + time.monotonic() - began, blocks, records)
+                _save(saver, messages, now, spent + time.monotonic() - began)
                 saved = time.monotonic()
     finally:
         if saver is not None:
-            _save(saver, messages, step, spent + time.monotonic() - began, blocks, records)
+            _save(saver, messages, now, spent + time.monotonic() - began)
 
     return Run(
-        log_weights=_log_weights(blocks, num_chains),
+        log_weights=_log_weights(now.blocks, num_chains),
         log_z0=log_z0,
         schedule=schedule,
         seed=seed,
         purpose=purpose,
-        trace=_trace(records, betas, log_z0, num_chains),
-        states=_gather([block.x for block in blocks], num_chains),
-        carries=_gather([block.carries for block in blocks], num_chains),
+        trace=_trace(now.records, betas, log_z0, num_chains),
+        states=_gather([block.x for block in now.blocks], num_chains),
+        carries=_gather([block.carries for block in now.blocks], num_chains),
         seconds=spent + time.monotonic() - began,
         messages=tuple(messages),
     )
@@ -334,10 +334,12 @@ def _summary(log_weights: np.ndarray, log_z0: float) -> tuple[float, float]:
 
 def _check_memory(path: AbstractPath, stream: Stream, num_chains: int) -> None:
     """Refuse what the machine cannot hold: old and new states of every chain, and one block more."""
+    if jax.default_backend() != "cpu" or not hasattr(os, "sysconf"):
+        return
     one = jax.eval_shape(lambda: path.sample(stream.at(0, jnp.zeros(1, jnp.int32))))
     needed = 3 * num_chains * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(one))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if jax.default_backend() == "cpu" and needed > memory:
+    if needed > memory:
         raise ValueError(
             f"num_chains = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
             f"machine has {memory / 2**30:.0f}: take fewer chains."
@@ -354,10 +356,10 @@ def _check_finite(log_weights: np.ndarray, step: int, num_steps: int, schedule: 
         )
 
 
-def _save(saver: Checkpoint, messages: list[str], step, seconds, blocks, records) -> None:
+def _save(saver: Checkpoint, messages: list[str], now: Standing, seconds: float) -> None:
     """Write a checkpoint; a disk that refuses it is mentioned once and stops nothing."""
     try:
-        saver.save(step, seconds, blocks, records)
+        saver.save(now, seconds)
     except OSError as error:
         message = f"could not write the checkpoint {saver.path}: {error.strerror or error}."
         if message not in messages:

@@ -6,8 +6,10 @@ the run was given (path, kernel, observers, schedule, seed …) and refuses to c
 
 import dataclasses
 import hashlib
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +17,15 @@ import numpy as np
 
 from annealz.formats.archive import load_archive, save_archive
 
-__all__ = ["Checkpoint", "digest_of"]
+__all__ = ["Checkpoint", "Standing", "digest_of"]
+
+
+class Standing(NamedTuple):
+    """Where a run stands: steps done, the blocks of chains, the records so far."""
+
+    step: int
+    blocks: list[Any]
+    records: list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,23 +38,23 @@ class Checkpoint:
     def exists(self) -> bool:
         return self.path.exists()
 
-    def save(self, step: int, seconds: float, blocks: list[Any], records: list[dict]) -> None:
+    def save(self, now: Standing, seconds: float) -> None:
         """Replace the file, atomically."""
-        arrays = {
-            f"leaf:{i}": _pack(np.asarray(leaf)) for i, leaf in enumerate(jax.tree.leaves(blocks))
-        }
-        for key in records[0] if records else ():
-            arrays[f"record:{key}"] = np.array([record[key] for record in records])
-        save_archive(self.path, arrays, {"digest": self.digest, "step": step, "seconds": seconds})
+        leaves = jax.tree.leaves(now.blocks)
+        arrays = {f"leaf:{i}": _pack(np.asarray(leaf)) for i, leaf in enumerate(leaves)}
+        for key in now.records[0] if now.records else ():
+            arrays[f"record:{key}"] = np.array([record[key] for record in now.records])
+        meta = {"digest": self.digest, "step": now.step, "seconds": seconds}
+        save_archive(self.path, arrays, meta)
 
-    def load(self, blocks: list[Any]) -> tuple[int, float, list[Any], list[dict]]:
-        """(step, seconds, blocks, records), the blocks in the structure of those given."""
+    def load(self, start: Standing) -> tuple[Standing, float]:
+        """Where the run stands and the seconds spent; the blocks take the structure of the start's."""
         arrays, meta = load_archive(self.path)
         if meta.get("digest") != self.digest:
             raise ValueError(
                 f"{self.path} belongs to another run (other model, schedule, seed, chains or version)."
             )
-        leaves, structure = jax.tree.flatten(blocks)
+        leaves, structure = jax.tree.flatten(start.blocks)
         stored = [_unpack(arrays[f"leaf:{i}"], leaf) for i, leaf in enumerate(leaves)]
         columns = {
             k.removeprefix("record:"): v for k, v in arrays.items() if k.startswith("record:")
@@ -53,20 +63,33 @@ class Checkpoint:
             {key: column[i] for key, column in columns.items()}
             for i in range(len(columns.get("step", ())))
         ]
-        return meta["step"], meta["seconds"], jax.tree.unflatten(structure, stored), records
+        blocks = jax.tree.unflatten(structure, stored)
+        return Standing(meta["step"], blocks, records), meta["seconds"]
 
 
 def digest_of(tree: Any, settings: str) -> str:
-    """SHA-256 of the structure and every array of a pytree, and of a string of settings."""
+    """SHA-256 of a pytree (structure, arrays, code of functions), settings and version of annealz."""
     leaves, structure = jax.tree.flatten(tree)
-    hasher = hashlib.sha256(settings.encode())
-    hasher.update(str(structure).encode())
+    hasher = hashlib.sha256(f"{metadata.version('annealz')} {settings} {structure}".encode())
     for leaf in leaves:
         if isinstance(leaf, jax.Array | np.ndarray):
-            hasher.update(np.asarray(leaf).tobytes())
+            array = np.asarray(leaf)
+            hasher.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
+        elif hasattr(leaf, "__code__"):
+            _hash_code(hasher, leaf.__code__)
         else:
             hasher.update(getattr(leaf, "__qualname__", repr(leaf)).encode())
     return hasher.hexdigest()
+
+
+def _hash_code(hasher, code: CodeType) -> None:
+    """What a function does, not where it lies: names, instructions and constants, inner ones too."""
+    hasher.update(f"{code.co_qualname} {code.co_names}".encode() + code.co_code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _hash_code(hasher, constant)
+        else:
+            hasher.update(repr(constant).encode())
 
 
 def _pack(array: np.ndarray) -> np.ndarray:

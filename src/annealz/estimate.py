@@ -25,9 +25,9 @@ from annealz.models.exact import exact_log_z as enumerate_log_z
 from annealz.models.rbm import RBM
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.geometric import GeometricPath
+from annealz.plan import plan_schedule
 from annealz.random import check_seed
 from annealz.run import Run, Trace
-from annealz.schedules.choose import choose_schedule
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
@@ -219,7 +219,9 @@ def estimate_log_z(
     Parameters
     ----------
     model : an RBM, the name of a packaged one, or a file
-    schedule : a name (linear, sm08), a file, an array of betas, or a Schedule
+    schedule : a name (linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file, an
+        array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
+        need is charged, and uses random streams of its own.
     num_steps : K; 10,000 by default
     num_chains : N; 1,000 by default
     base : base-rate, uniform, visible-bias, auto, or a BernoulliBase
@@ -250,8 +252,13 @@ def estimate_log_z(
         raise ValueError(f"num_chains must be at least 1, got {num_chains}.")
     if target_std_err is not None and not 0 < target_std_err < np.inf:
         raise ValueError(f"target_std_err must be a positive number, got {target_std_err}.")
-    schedule = choose_schedule(schedule, num_steps)
     base = choose_base(model, base, data)
+    path, kernel = GeometricPath(base, model, marginal), BlockGibbs()
+    check_seed(seed)
+    is_planned = isinstance(schedule, str) and not Path(schedule).is_file()  # its pilot is charged
+    schedule = plan_schedule(
+        schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
+    )
     known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
     if known is None and _is_cheap(model):
         known = enumerate_log_z(model)
@@ -263,14 +270,13 @@ def estimate_log_z(
         "num_chains": num_chains,
         "target_std_err": target_std_err,
         "round": 0,
-        "pilot_sweeps": 0,
-        "seed": check_seed(seed),
+        "pilot_sweeps": schedule.provenance.get("pilot_sweeps", 0) if is_planned else 0,
+        "seed": seed,
         "record_every": record_every,
         "checkpoint_seconds": checkpoint_seconds,
         "exact_log_z": known,
         "versions": _versions(),
     }
-    path = GeometricPath(base, model, marginal)
     folder = None
     if out is not None:
         folder = RunFolder(out)

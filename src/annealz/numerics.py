@@ -7,8 +7,9 @@ Difference of softplus. Both forms are exact, for any `low` and `step`:
 
 The plain difference loses most of its digits in float32 once `step` is small. Each form above
 loses them only where its sigmoid is near 1 and its expm1 near -1. So the form is chosen by the
-sign of `low`, which keeps the sigmoid at or under 1/2. What remains is overflow (inf or nan, never
-a plausible number) where `low` and `step` have opposite signs and `|step|` is over 88.
+sign of `low`, which keeps the sigmoid at or under 1/2. What remains is a `step` of over 70 against
+the sign of `low`, where the sigmoid may underflow or expm1 overflow: inf or nan comes back, never a
+plausible number.
 
 Compensated sum. A float32 pair (total, carry) keeps about 48 bits of a sum of 1e5 increments
 (two-sum of Knuth); total + carry is formed in float64 on the host.
@@ -25,8 +26,10 @@ __all__ = ["add_compensated", "log_sum", "softplus_difference"]
 def softplus_difference(low: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
     """softplus(low + step) - softplus(low), to the last digits of `step`."""
     above = low > 0
-    inner = jax.nn.sigmoid(-jnp.abs(low)) * jnp.expm1(jnp.where(above, -step, step))
-    return jnp.where(above, step, 0) + jnp.log1p(inner)
+    turned = jnp.where(above, -step, step)
+    inner = jax.nn.sigmoid(-jnp.abs(low)) * jnp.expm1(turned)
+    is_lost = (jnp.abs(low) > 87) & (turned > 70)
+    return jnp.where(above, step, 0) + jnp.log1p(jnp.where(is_lost, jnp.inf, inner))
 
 
 def add_compensated(total, carry, increment):

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from annealz.schedules.schedule import Schedule
+from annealz.terrain import Terrain
 
-__all__ = ["plot_estimate", "plot_schedule"]
+__all__ = ["plot_comparison", "plot_estimate", "plot_schedule", "plot_terrain"]
 
 _BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#777777"
 
@@ -56,6 +57,47 @@ def plot_estimate(estimate) -> Figure:
     _tidy(right)
     title = f"{estimate.model}: log Z = {estimate.log_z:.3f} ± {estimate.std_err:.3f}"
     figure.suptitle(title, fontweight="bold")
+    return figure
+
+
+def plot_terrain(terrain: Terrain) -> Figure:
+    """Mean and variance of the slope, raw and smoothed, and the pilot's ESS."""
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    left.plot(terrain.betas, terrain.mean, color=_BLUE)
+    left.set(xlabel="β", title="mean of the slope, d log Z / dβ")
+    middle.semilogy(terrain.betas, terrain.variance, color=_BLUE, alpha=0.45, lw=1, label="raw")
+    middle.semilogy(terrain.betas, terrain.smoothed().variance, color=_ORANGE, label="smoothed")
+    middle.set(xlabel="β", title="variance of the slope, g(β)")
+    middle.legend(frameon=False)
+    right.plot(terrain.betas, terrain.ess, color=_BLUE)
+    right.set(xlabel="β", title="ESS of the pilot", ylim=(0, None))
+    for axes in (left, middle, right):
+        axes.set_xlim(0, 1)
+        _tidy(axes)
+    return figure
+
+
+def plot_comparison(comparison) -> Figure:
+    """log Z with two standard errors, and the ESS of every replicate, by schedule."""
+    figure = Figure(figsize=(11, 0.42 * len(comparison.contenders) + 1.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for row, contender in enumerate(comparison.contenders):
+        left.errorbar(
+            contender.log_z, row, xerr=2 * contender.std_err, fmt="o", color=_BLUE, capsize=3
+        )
+        right.plot(contender.ess, np.full(contender.ess.size, row), "o", color=_BLUE, alpha=0.5)
+        right.plot(np.median(contender.ess), row, "|", color=_ORANGE, ms=16, mew=2.5)
+    if comparison.exact_log_z is not None:
+        left.axvline(comparison.exact_log_z, color="black", ls="--", lw=1.3, label="exact")
+        left.legend(frameon=False)
+    left.set(xlabel="log Z ± 2 standard errors", title=f"{comparison.model}, equal total cost")
+    left.set_yticks(range(len(comparison.contenders)), [c.name for c in comparison.contenders])
+    left.invert_yaxis()
+    right.set(xlabel="ESS of each replicate, and the median", xlim=(0, None))
+    right.set_title(f"of {comparison.num_chains:,} chains")
+    for axes in (left, right):
+        _tidy(axes)
     return figure
 
 

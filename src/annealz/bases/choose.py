@@ -18,9 +18,9 @@ def choose_base(model: RBM, base: str | BernoulliBase = "auto", data=None) -> Be
     the model's visible bias elsewhere.
     """
     if isinstance(base, BernoulliBase):
-        if base.num_units != model.num_visible:
+        if data is not None:
             raise ValueError(
-                f"the base has {base.num_units} units and the model {model.num_visible} visible units."
+                "data serve to build a base, and a base is given: leave one of them out."
             )
         return base
     if base not in BASES:

@@ -11,14 +11,14 @@ import typer
 
 from annealz.bases.choose import BASES
 from annealz.cli.progress import show_enumeration, show_progress
-from annealz.cli.show import check_plot, save_plot, show_estimate
+from annealz.cli.show import check_plot, save_figure, show_estimate
 from annealz.data.array import read_data
 from annealz.estimate import Estimate, estimate_log_z
 from annealz.folder import RunFolder
 from annealz.formats.load import DEFAULT_MODEL, load_model
 from annealz.models.exact import exact_log_z
 from annealz.paths.geometric import MARGINALS
-from annealz.schedules.choose import SCHEDULES
+from annealz.plan import SCHEDULE_NAMES
 
 __all__ = ["estimate", "finish", "interrupted"]
 
@@ -30,7 +30,7 @@ def estimate(
         str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")
     ] = DEFAULT_MODEL,
     schedule: Annotated[
-        str, typer.Option(help=f"{', '.join(SCHEDULES)}, or a file of betas.")
+        str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")
     ] = "linear",
     steps: Annotated[int | None, typer.Option(help="Annealing steps K [default: 10000].")] = None,
     chains: Annotated[int | None, typer.Option(help="Chains N [default: 1000].")] = None,
@@ -96,7 +96,7 @@ def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_jso
     """Show the result; a result that could not be saved is shown all the same, with status 2."""
     show_estimate(result, as_json)
     if plot is not None:
-        save_plot(result, plot)
+        save_figure(result.plot(), plot)
     if folder is None:
         return
     if folder.path.parent == _SCRATCH:

@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
+from annealz.cli.compare import compare
 from annealz.cli.estimate import estimate
 from annealz.cli.models import models
 from annealz.cli.resume import resume
+from annealz.cli.schedule import schedule
 
 __all__ = ["app", "main"]
 
@@ -23,6 +25,8 @@ app = typer.Typer(
 )
 app.command()(estimate)
 app.command()(resume)
+app.command()(schedule)
+app.command()(compare)
 app.command()(models)
 
 

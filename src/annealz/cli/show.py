@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from rich.console import Console
 from rich.table import Table
 
 from annealz.estimate import Estimate
 
-__all__ = ["check_plot", "save_plot", "show_estimate"]
+__all__ = ["check_plot", "save_figure", "show_estimate"]
 
 
 def show_estimate(estimate: Estimate, as_json: bool) -> None:
@@ -39,9 +39,10 @@ def check_plot(path: Path | None) -> None:
         raise ValueError(f"the picture {path} is to go to a folder that does not exist.")
 
 
-def save_plot(estimate: Estimate, path: Path) -> None:
-    """Write the picture of the estimate."""
+def save_figure(figure: Figure | SubFigure, path: Path) -> None:
+    """Write a picture."""
     try:
-        estimate.plot().savefig(path, dpi=150)
+        assert isinstance(figure, Figure)
+        figure.savefig(path, dpi=150)
     except OSError as error:
         raise ValueError(f"cannot write the picture {path}: {error.strerror or error}.") from error

@@ -59,12 +59,17 @@ def load_archive(
             ) from error
         raise ValueError(f"{path} is truncated or damaged: {error}.") from error
     checksum = members.pop("checksum", None)
+    if checksum is None and b"checksum.npy" in raw:  # its directory no longer lists all members
+        raise ValueError(f"{path} was altered or damaged: its checksum cannot be read.")
     if checksum is None and need_checksum:
         raise ValueError(f"{path} has no checksum: it was not written by annealz.")
     if checksum is not None and checksum.tobytes() != _checksum(members):
         raise ValueError(f"{path} was altered or damaged: its checksum does not match.")
     meta = members.pop("meta", None)
-    return members, {} if meta is None else json.loads(meta.tobytes())
+    try:
+        return members, {} if meta is None else json.loads(meta.tobytes())
+    except ValueError as error:  # of JSON or of Unicode
+        raise ValueError(f"{path} holds an array called meta that is no JSON record.") from error
 
 
 def _checksum(members: dict[str, np.ndarray]) -> bytes:

@@ -60,6 +60,10 @@ class GeometricPath(AbstractBipartitePath):
     def __init__(self, base: BernoulliBase, model: RBM, marginal: str = "visible"):
         if marginal not in MARGINALS:
             raise ValueError(f"marginal must be one of {', '.join(MARGINALS)}, got {marginal!r}.")
+        if base.num_units != model.num_visible:
+            raise ValueError(
+                f"the base has {base.num_units} units and the model {model.num_visible} visible units."
+            )
         self.base = base
         still = jnp.zeros_like(model.hidden_bias)
         if marginal == "visible":

@@ -1,5 +1,6 @@
-"""A schedule by its name, from a file, or from betas."""
+"""A schedule by its name, from a file, or from betas: those that need no pilot."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,20 +9,32 @@ from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.sm08 import sm08
 
-__all__ = ["DEFAULT_NUM_STEPS", "MAX_NUM_STEPS", "SCHEDULES", "choose_schedule"]
+__all__ = ["DEFAULT_NUM_STEPS", "MAX_NUM_STEPS", "SCHEDULES", "check_num_steps", "choose_schedule"]
 
 SCHEDULES = {"linear": linear, "sm08": sm08}
 DEFAULT_NUM_STEPS = 10_000
 MAX_NUM_STEPS = 10_000_000
 
 
-def choose_schedule(schedule, num_steps: int | None = None) -> Schedule:
-    """The schedule meant by a name, a file, an array of betas or a Schedule."""
-    if num_steps is not None and not 1 <= num_steps <= MAX_NUM_STEPS:
+def check_num_steps(num_steps: int) -> int:
+    """The number itself, if a schedule can have that many steps."""
+    if not 1 <= num_steps <= MAX_NUM_STEPS:
         raise ValueError(
             f"num_steps must be from 1 to {MAX_NUM_STEPS:,} (more cannot be told apart in float32), "
             f"got {num_steps:,}."
         )
+    return num_steps
+
+
+def choose_schedule(
+    schedule, num_steps: int | None = None, names: Sequence[str] = tuple(SCHEDULES)
+) -> Schedule:
+    """The schedule meant by a name, a file, an array of betas or a Schedule.
+
+    `names` are the names to list when this one is unknown.
+    """
+    if num_steps is not None:
+        check_num_steps(num_steps)
     if isinstance(schedule, str) and schedule in SCHEDULES:
         return SCHEDULES[schedule](num_steps or DEFAULT_NUM_STEPS)
     if isinstance(schedule, Schedule):
@@ -29,7 +42,7 @@ def choose_schedule(schedule, num_steps: int | None = None) -> Schedule:
     elif isinstance(schedule, str | Path):
         if not Path(schedule).is_file():
             raise ValueError(
-                f"unknown schedule {str(schedule)!r}: choose one of {', '.join(SCHEDULES)}, or give "
+                f"unknown schedule {str(schedule)!r}: choose one of {', '.join(names)}, or give "
                 "a file of betas."
             )
         chosen = Schedule.load(schedule)

@@ -49,14 +49,14 @@ class Schedule:
             raise ValueError(f"betas must be finite, got {betas[where]} at position {where}.")
         if betas[0] != 0 or betas[-1] != 1:
             raise ValueError(
-                f"betas must start at 0 and end at 1, got a start of {betas[0]:.12g} and an end of "
-                f"{betas[-1]:.12g}."
+                f"betas must start at 0 and end at 1, got a start of {betas[0]} and an end of "
+                f"{betas[-1]}."
             )
         if not (np.diff(betas) > 0).all():
             where = int(np.argmin(np.diff(betas) > 0))
             raise ValueError(
-                f"betas must increase strictly, got {betas[where]:.12g} then "
-                f"{betas[where + 1]:.12g} at positions {where} and {where + 1}."
+                f"betas must increase strictly, got {betas[where]} then "
+                f"{betas[where + 1]} at positions {where} and {where + 1}."
             )
         betas.flags.writeable = False
         object.__setattr__(self, "betas", betas)

@@ -1,0 +1,101 @@
+"""`annealz compare`: all schedules at equal total cost."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from annealz.bases.choose import BASES
+from annealz.cli.progress import show_labelled_progress
+from annealz.cli.show import check_plot, save_figure
+from annealz.compare import Comparison, compare_schedules
+from annealz.data.array import read_data
+from annealz.formats.load import DEFAULT_MODEL
+from annealz.plan import SCHEDULE_NAMES
+
+__all__ = ["compare"]
+
+
+def compare(
+    model: Annotated[
+        str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")
+    ] = DEFAULT_MODEL,
+    schedules: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(
+        SCHEDULE_NAMES
+    ),
+    steps: Annotated[int, typer.Option(help="Steps of a schedule without a pilot.")] = 10_000,
+    chains: Annotated[int, typer.Option(help="Chains N.")] = 1000,
+    replicates: Annotated[int, typer.Option(help="Independent runs of each schedule.")] = 4,
+    seed: Annotated[int, typer.Option(help="Seed of the first replicate.")] = 0,
+    base: Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")] = "auto",
+    data: Annotated[
+        Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+) -> None:
+    """Compare schedules on MODEL at equal total cost, pilots charged."""
+    check_plot(plot)
+    with show_labelled_progress(quiet) as progress:
+        result = compare_schedules(
+            model,
+            schedules=[name.strip() for name in schedules.split(",") if name.strip()],
+            num_steps=steps,
+            num_chains=chains,
+            num_replicates=replicates,
+            base=base,
+            data=None if data is None else read_data(data),
+            seed=seed,
+            on_progress=progress,
+        )
+    if as_json:
+        print(json.dumps(result.to_dict(), allow_nan=False))
+    else:
+        _show(result)
+    if plot is not None:
+        save_figure(result.plot(), plot)
+
+
+def _show(result: Comparison) -> None:
+    console = Console(width=None if Console().is_terminal else 120)
+    exact = "" if result.exact_log_z is None else f", exact log Z {result.exact_log_z:.4f}"
+    count = len(result.contenders[0].log_weights)
+    console.print(
+        f"{result.model}: {count} replicates of {result.budget:,} sweeps, base {result.base}{exact}",
+        highlight=False,
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    headings = (
+        "schedule",
+        "steps",
+        "pilot",
+        "log Z",
+        "off by (s.e.)",
+        "ESS: median (range)",
+        "Var log w",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "schedule" else "right")
+    for c in result.contenders:
+        gap = "–"
+        if result.exact_log_z is not None:
+            off = c.log_z - result.exact_log_z
+            gap = f"{off:+.4f} ({off / c.std_err:+.1f})"
+        low, high = c.variance_interval()
+        table.add_row(
+            c.name,
+            f"{c.num_steps:,}",
+            f"{c.sweeps['pilot']:,}",
+            f"{c.log_z:.4f} ± {c.std_err:.4f}",
+            gap,
+            f"{sorted(c.ess)[len(c.ess) // 2]:.0f} ({c.ess.min():.0f}–{c.ess.max():.0f})",
+            f"{c.variance.mean():.3f} ({low:.3f} … {high:.3f})",
+        )
+    console.print(table)
+    console.print(result.verdict, highlight=False, soft_wrap=True)
+    for message in result.messages:
+        console.print(f"! {message}", style="yellow", highlight=False, soft_wrap=True)

@@ -1,0 +1,202 @@
+"""Schedules compared at equal total cost.
+
+Every schedule gets the same number of sweeps a replicate, K N: what its pilot takes is taken from its
+steps. Each replicate has its own seed, its own pilot and so its own schedule. The gms13 pilot, which
+at the paper's size costs more than most runs, is shrunk to a tenth of the budget.
+
+Judged by the ESS of a run, averaged over replicates; differences by Welch's t at 95 %.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from annealz.anneal import Progress, anneal
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.choose import choose_base
+from annealz.estimators import delta_std_err, effective_sample_size, log_mean
+from annealz.formats.load import load_model
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.rbm import RBM
+from annealz.paths.geometric import GeometricPath
+from annealz.plan import SCHEDULE_NAMES, pilot_sweeps, plan_schedule
+
+__all__ = ["Comparison", "Contender", "compare_schedules"]
+
+_GMS13_SHARE = 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """The replicates of one schedule."""
+
+    name: str
+    num_steps: int
+    log_z0: float
+    log_weights: np.ndarray
+    """(replicates, chains)."""
+    sweeps: dict[str, int]
+
+    @property
+    def log_z(self) -> float:
+        """From all chains of all replicates."""
+        return self.log_z0 + log_mean(self.log_weights.ravel())
+
+    @property
+    def std_err(self) -> float:
+        return delta_std_err(self.log_weights.ravel())
+
+    @property
+    def ess(self) -> np.ndarray:
+        """(replicates,)."""
+        return np.array([effective_sample_size(row) for row in self.log_weights])
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Var[log w] of each replicate."""
+        return self.log_weights.var(-1)
+
+    def variance_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Student interval of Var[log w] over replicates."""
+        half = stats.t.ppf((1 + level) / 2, len(self.variance) - 1) * stats.sem(self.variance)
+        return float(self.variance.mean() - half), float(self.variance.mean() + half)
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What came out, in the order the schedules were named."""
+
+    model: str
+    base: str
+    num_chains: int
+    budget: int
+    seed: int
+    exact_log_z: float | None
+    contenders: list[Contender]
+    messages: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Which won, and whether by more than the noise."""
+        ranked = sorted(self.contenders, key=lambda c: -c.ess.mean())
+        winner = ranked[0]
+        words = f"{winner.name} won with a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}"
+        if len(ranked) < 2:
+            return words + "."
+        words += f"; {_lead(winner, ranked[1])}"
+        linear = next((c for c in ranked[2:] if c.name == "linear"), None)
+        return words + (f"; {_lead(winner, linear)}." if linear else ".")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        rows = [
+            {
+                "schedule": c.name,
+                "num_steps": c.num_steps,
+                "log_z": c.log_z,
+                "std_err": c.std_err,
+                "ess": c.ess.tolist(),
+                "variance": c.variance.tolist(),
+                "variance_interval": list(c.variance_interval()),
+                "sweeps": c.sweeps,
+            }
+            for c in self.contenders
+        ]
+        fields = ("model", "base", "num_chains", "budget", "seed", "exact_log_z")
+        head = {name: getattr(self, name) for name in fields}
+        return {**head, "schedules": rows, "verdict": self.verdict, "messages": list(self.messages)}
+
+    def plot(self):
+        """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
+        from annealz.plots import plot_comparison
+
+        return plot_comparison(self)
+
+
+def compare_schedules(
+    model: RBM | str | Path,
+    *,
+    schedules: Sequence[str] = SCHEDULE_NAMES,
+    num_steps: int = 10_000,
+    num_chains: int = 1000,
+    num_replicates: int = 4,
+    base: str | BernoulliBase = "auto",
+    data: Any = None,
+    seed: int = 0,
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> Comparison:
+    """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included."""
+    if num_replicates < 2:
+        raise ValueError(f"num_replicates must be at least 2, got {num_replicates}.")
+    meta: dict[str, Any] = {}
+    if not isinstance(model, RBM):
+        model, meta = load_model(model)
+    base = choose_base(model, base, data)
+    path, kernel = GeometricPath(base, model), BlockGibbs()
+    budget = num_steps * num_chains
+    contenders, messages = [], []
+    for name in schedules:
+        scale = min(1.0, _GMS13_SHARE * budget / pilot_sweeps("gms13")) if name == "gms13" else 1.0
+        pilot = pilot_sweeps(name, scale)
+        steps = (budget - pilot) // num_chains
+        if steps < 1:
+            messages.append(
+                f"{name} is left out: its pilot of {pilot:,} sweeps is all of the budget."
+            )
+            continue
+        rows = []
+        try:
+            for replicate in range(num_replicates):
+                here = seed + replicate
+                schedule = plan_schedule(
+                    name, path, kernel, num_steps=steps, seed=here, pilot_scale=scale
+                )
+                label = f"{name} {replicate + 1}/{num_replicates}"
+                report = None if on_progress is None else _labelled(on_progress, label)
+                run = anneal(
+                    path,
+                    kernel,
+                    schedule,
+                    num_chains=num_chains,
+                    seed=here,
+                    purpose=f"compare {name}",
+                    on_progress=report,
+                )
+                rows.append(run.log_weights)
+        except ValueError as error:
+            if name not in SCHEDULE_NAMES:
+                raise
+            messages.append(f"{name} is left out: {error}")
+            continue
+        sweeps = {"pilot": pilot, "main": steps * num_chains}
+        contenders.append(Contender(name, steps, path.log_z0, np.array(rows), sweeps))
+    if not contenders:
+        raise ValueError(f"no schedule could be run: {' '.join(messages)}")
+    return Comparison(
+        model=meta.get("name", f"rbm-{model.num_hidden}x{model.num_visible}"),
+        base=base.name,
+        num_chains=num_chains,
+        budget=budget,
+        seed=seed,
+        exact_log_z=meta.get("exact_log_z"),
+        contenders=contenders,
+        messages=tuple(messages),
+    )
+
+
+def _labelled(on_progress: Callable[[str, Progress], None], label: str) -> Callable:
+    return lambda progress: on_progress(label, progress)
+
+
+def _lead(winner: Contender, other: Contender) -> str:
+    test = stats.ttest_ind(winner.ess, other.ess, equal_var=False)
+    low, high = test.confidence_interval(0.95)
+    verdict = "larger than" if low > 0 else "within"
+    return (
+        f"its lead of {winner.ess.mean() - other.ess.mean():.1f} over {other.name} (95 % interval "
+        f"{low:.1f} … {high:.1f}) is {verdict} the noise"
+    )

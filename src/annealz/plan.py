@@ -1,0 +1,90 @@
+"""A schedule by its name: a pilot is run where the rule needs one, then the schedule is frozen.
+
+linear  sm08                     no pilot
+varopt  varopt-0.009             survey of 1000 steps and 100 chains, then least variance, with no
+                                 step above 0.009 (any number) by the paper's Algorithm 3
+varopt-fixed-point               the same equation solved by the paper's iteration
+gms13                            moments at 10 knots, 1000 chains, 6000 sweeps of which 1000 burn-in
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from annealz.anneal import Progress
+from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.abstract import AbstractPath
+from annealz.schedules.choose import DEFAULT_NUM_STEPS, SCHEDULES, check_num_steps, choose_schedule
+from annealz.schedules.gms13 import gms13
+from annealz.schedules.schedule import Schedule
+from annealz.schedules.varopt import varopt
+from annealz.survey import survey, survey_knots
+
+__all__ = ["PILOTED", "SCHEDULE_NAMES", "pilot_sweeps", "plan_schedule"]
+
+PILOTED = ("gms13", "varopt", "varopt-0.009", "varopt-0.006", "varopt-0.003", "varopt-fixed-point")
+SCHEDULE_NAMES = (*SCHEDULES, *PILOTED)
+
+
+_PILOT = {"num_steps": 1000, "num_chains": 100}
+_KNOTS = {"num_knots": 10, "num_chains": 1000}
+
+
+def pilot_sweeps(name: str, pilot_scale: float = 1.0) -> int:
+    """What the pilot of a named schedule costs."""
+    if name == "gms13":
+        return _KNOTS["num_knots"] * _KNOTS["num_chains"] * _num_updates(pilot_scale)
+    return _PILOT["num_steps"] * _PILOT["num_chains"] if name.startswith("varopt") else 0
+
+
+def plan_schedule(
+    schedule: str | Path | Schedule | np.ndarray,
+    path: AbstractPath,
+    kernel: AbstractKernel,
+    *,
+    num_steps: int | None = None,
+    seed: int = 0,
+    pilot_scale: float = 1.0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Schedule:
+    """The schedule meant by a name, a file, an array of betas or a Schedule.
+
+    `pilot_scale` shrinks the number of sweeps of the gms13 pilot, which at the paper's size costs more
+    than most runs. What the pilot cost is in `provenance["pilot_sweeps"]`.
+    """
+    name = schedule if isinstance(schedule, str) else ""
+    is_varopt = name == "varopt" or name.startswith("varopt-")
+    if not (is_varopt or name == "gms13") or Path(name).is_file():
+        return choose_schedule(schedule, num_steps, SCHEDULE_NAMES)
+    num_steps = check_num_steps(DEFAULT_NUM_STEPS if num_steps is None else num_steps)
+    if name == "gms13":
+        updates = _num_updates(pilot_scale)
+        knots = survey_knots(
+            path,
+            kernel,
+            **_KNOTS,
+            num_updates=updates,
+            num_burn_in=updates // 6,
+            seed=seed,
+            on_progress=on_progress,
+        )
+        return gms13(knots, num_steps)
+    method, max_step = _varopt_options(name)
+    terrain = survey(path, kernel, **_PILOT, seed=seed)
+    return varopt(terrain, num_steps, method=method, max_step=max_step)
+
+
+def _num_updates(pilot_scale: float) -> int:
+    return max(12, round(6000 * pilot_scale))
+
+
+def _varopt_options(name: str) -> tuple[str, float | None]:
+    suffix = name.removeprefix("varopt").removeprefix("-")
+    if suffix in ("", "fixed-point"):
+        return ("fixed_point" if suffix else "quadrature"), None
+    try:
+        return "quadrature", float(suffix)
+    except ValueError:
+        names = ", ".join(SCHEDULE_NAMES)
+        raise ValueError(f"unknown schedule {name!r}: choose one of {names}.") from None

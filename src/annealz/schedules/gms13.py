@@ -1,0 +1,36 @@
+"""GMS13: steps shared out among the segments between knots (Grosse, Maddison & Salakhutdinov 2013).
+
+    c_j = (b_{j+1} - b_j) (E_{b_{j+1}}[U] - E_{b_j}[U]),     steps of segment j ∝ √c_j, linear inside it
+
+With many knots √c_j -> √(dE[U]/dbeta) dbeta. Where U does not depend on beta this derivative is g,
+and the schedule tends to VAROPT: the two differ by the number of knots, not in their aim. With a
+latent layer summed out, dE[U]/dbeta = g + E[dU/dbeta] >= g, and a difference remains.
+"""
+
+import numpy as np
+
+from annealz.schedules.increments import from_increments
+from annealz.schedules.schedule import Schedule
+from annealz.terrain import Terrain
+
+__all__ = ["gms13"]
+
+_LEAST_SHARE = 1e-3  # of the mean: a segment whose noisy cost is zero or negative still gets steps
+
+
+def gms13(terrain: Terrain, num_steps: int) -> Schedule:
+    """The schedule of the means at the terrain's betas, taken as knots."""
+    if num_steps < 1:
+        raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
+    knots, mean = terrain.betas, terrain.mean
+    if knots[0] > 0:
+        knots, mean = np.append(0.0, knots), np.append(mean[0], mean)
+    if knots[-1] < 1:
+        knots, mean = np.append(knots, 1.0), np.append(mean, mean[-1])
+    widths = np.diff(knots)
+    shares = np.sqrt(widths * np.maximum(np.diff(mean), 0))
+    shares = np.maximum(shares, _LEAST_SHARE * (shares.sum() or 1.0) * widths)
+    clock = np.concatenate([[0], np.cumsum(shares)])
+    betas = np.interp(np.linspace(0, 1, num_steps + 1), clock / clock[-1], knots)
+    provenance = {**terrain.provenance, "pilot_sweeps": terrain.sweeps}
+    return from_increments(np.diff(betas), "gms13", provenance)

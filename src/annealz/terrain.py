@@ -1,0 +1,150 @@
+"""Terrain: what a pilot learned along the path.
+
+    mean(beta) = E_beta[U],    g(beta) = Var_beta[U],    U = d/dbeta log p*_beta
+
+A schedule beta(t) run in K steps under perfect transitions has K Var[log w] -> J as K grows,
+
+    J = ∫ (dbeta/dt)^2 g(beta) dt,     J_linear = ∫ g dbeta,     J_min = (∫ √g dbeta)^2
+
+The estimates of g are noisy: with n effective chains, Var[log g] is about 2 / n. `smoothed` convolves
+log g with a Gaussian; the raw values are kept.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from annealz.formats.archive import load_archive, save_archive
+
+__all__ = ["Terrain"]
+
+_FLOOR = 1e-16  # of the largest g: what a zero counts as
+_WIDTHS = np.concatenate([[0.0], np.geomspace(1e-3, 0.1, 25)])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Terrain:
+    """Mean and variance of the slope at some betas, and what they cost.
+
+    Parameters
+    ----------
+    betas : (points,), strictly increasing in [0, 1]
+    mean, variance, ess : (points,)
+    sweeps : kernel applications spent
+    """
+
+    betas: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    ess: np.ndarray
+    sweeps: int = 0
+    seconds: float = 0.0
+    provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self):
+        for name in ("betas", "mean", "variance", "ess"):
+            array = np.array(getattr(self, name), np.float64)
+            if array.ndim != 1 or array.size == 0 or array.shape != np.shape(self.betas):
+                raise ValueError(
+                    f"terrain {name} must be a vector as long as betas, got shape {array.shape} "
+                    f"beside {np.shape(self.betas)}."
+                )
+            if not np.isfinite(array).all():
+                raise ValueError(f"terrain {name} must be finite, got NaN or infinite values.")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if not (np.diff(self.betas) > 0).all() or self.betas[0] < 0 or self.betas[-1] > 1:
+            raise ValueError("terrain betas must increase strictly within [0, 1].")
+        if (self.variance < 0).any():
+            raise ValueError("terrain variance must not be negative.")
+
+    def smoothed(self, width: float | None = None) -> "Terrain":
+        """The same terrain with log g convolved by a Gaussian of this width in beta.
+
+        By default the width that minimises Mallows' C_p, mean (log g - smooth)^2 + 2 s^2 trace / n, with
+        the noise s^2 = mean of 2 / ESS. Ends are continued by odd reflection, which keeps slopes.
+        """
+        if width is not None and not 0 <= width < 1:
+            raise ValueError(f"width must lie in [0, 1), got {width}.")
+        grid = np.linspace(self.betas[0], self.betas[-1], max(self.betas.size, 2))
+        log_g = np.interp(grid, self.betas, self._log_variance())
+        step = grid[1] - grid[0]
+        if width is None:
+            width = self._best_width(log_g, step)
+        smooth = _convolve(log_g, width / step if step > 0 else 0.0)[0]
+        variance = np.exp(np.interp(self.betas, grid, smooth))
+        note = {**self.provenance, "smoothing_width": float(width)}
+        return dataclasses.replace(self, variance=variance, provenance=note)
+
+    def on_grid(self, num_points: int = 2001) -> tuple[np.ndarray, np.ndarray]:
+        """(betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends."""
+        grid = np.union1d(np.linspace(0, 1, num_points), self.betas)
+        return grid, np.exp(np.interp(grid, self.betas, self._log_variance()))
+
+    @property
+    def linear_cost(self) -> float:
+        """J of the linear schedule."""
+        grid, g = self.on_grid()
+        return float(np.trapezoid(g, grid))
+
+    @property
+    def least_cost(self) -> float:
+        """J of the optimal schedule."""
+        grid, g = self.on_grid()
+        return float(np.trapezoid(np.sqrt(g), grid)) ** 2
+
+    def cost(self, betas: np.ndarray) -> float:
+        """J of a schedule: K sum_k (beta_k - beta_{k-1}) ∫ g over the step."""
+        grid, g = self.on_grid()
+        areas = np.concatenate([[0], np.cumsum((g[1:] + g[:-1]) / 2 * np.diff(grid))])
+        steps = np.diff(betas)
+        return float(steps.size * (steps * np.diff(np.interp(betas, grid, areas))).sum())
+
+    def save(self, path: str | Path) -> None:
+        """Write as a checksummed npz archive."""
+        arrays = {name: getattr(self, name) for name in ("betas", "mean", "variance", "ess")}
+        meta = {"sweeps": self.sweeps, "seconds": self.seconds, "provenance": self.provenance}
+        save_archive(path, arrays, {"kind": "terrain", **meta})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a saved terrain."""
+        arrays, meta = load_archive(path)
+        if meta.pop("kind", None) != "terrain":
+            raise ValueError(f"{path} holds no terrain.")
+        return cls(**arrays, **meta)
+
+    def plot(self):
+        """Mean, variance and ESS along beta: a matplotlib figure."""
+        from annealz.plots import plot_terrain
+
+        return plot_terrain(self)
+
+    def _log_variance(self) -> np.ndarray:
+        largest = self.variance.max()
+        return (
+            np.log(np.maximum(self.variance, largest * _FLOOR)) if largest > 0 else 0 * self.betas
+        )
+
+    def _best_width(self, log_g: np.ndarray, step: float) -> float:
+        if step == 0 or log_g.size < 8:
+            return 0.0
+        noise = float(np.mean(2 / np.maximum(self.ess, 1)))
+        risks = []
+        for width in _WIDTHS:
+            smooth, weight = _convolve(log_g, width / step)
+            risks.append(np.mean((log_g - smooth) ** 2) + 2 * noise * weight)
+        return float(_WIDTHS[int(np.argmin(risks))])
+
+
+def _convolve(values: np.ndarray, width: float) -> tuple[np.ndarray, float]:
+    """Gaussian convolution of this width in points, and the weight of a point in its own average."""
+    reach = min(int(np.ceil(4 * width)), values.size - 1)
+    if reach < 1:
+        return values, 1.0
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    kernel /= kernel.sum()
+    padded = np.pad(values, reach, mode="reflect", reflect_type="odd")
+    return np.convolve(padded, kernel, mode="valid"), float(kernel[reach])
