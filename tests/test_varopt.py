@@ -24,7 +24,7 @@ from annealz.testing import (
 BETAS = np.linspace(0, 1, 1001)
 GAUSSIAN = GaussianPath(1.0, 0.5)
 MILD = GaussianPath(0.4, 0.8)
-SPINS = spins_path([2.0, -1.0, 0.5], [-2.5, 3.0, 0.25], [1.5])
+SPINS = spins_path([0.0, -0.5, 0.25], [5.0, -6.0, 4.0], [1.5])
 
 
 def spins_g(beta):
@@ -143,7 +143,7 @@ def test_a_pilot_of_the_default_size_is_enough(seed: int):
         pilot = survey(GAUSSIAN, PerfectKernel(), seed=seed + replicate)
         cost = terrain.cost(varopt(pilot, 1000).betas)
         assert cost < 1.03 * terrain.least_cost
-        assert terrain.linear_cost > 1.3 * cost
+        assert terrain.linear_cost > 1.2 * cost
 
 
 # --- Theorem 1: K Var[log w] -> J under perfect transitions -----------------------------------

@@ -24,6 +24,8 @@ from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
 from annealz.plan import SCHEDULE_NAMES, pilot_sweeps, plan_schedule
+from annealz.random import check_seed
+from annealz.schedules.choose import check_num_steps
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
 
@@ -132,6 +134,10 @@ def compare_schedules(
     """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included."""
     if num_replicates < 2:
         raise ValueError(f"num_replicates must be at least 2, got {num_replicates}.")
+    if num_chains < 1:
+        raise ValueError(f"num_chains must be at least 1, got {num_chains}.")
+    check_num_steps(num_steps)
+    check_seed(seed)
     meta: dict[str, Any] = {}
     if not isinstance(model, RBM):
         model, meta = load_model(model)

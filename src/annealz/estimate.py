@@ -153,10 +153,11 @@ class Estimate:
     def rows(self) -> list[tuple[str, str]]:
         """The result as label and value, for people."""
         low, high = self.interval()
+        is_known = np.isfinite(self.std_err)
         rows = [
             ("model", self.model),
-            ("log Z", f"{self.log_z:.4f} ± {self.std_err:.4f}"),
-            ("95 % interval", f"{low:.4f} … {high:.4f}"),
+            ("log Z", f"{self.log_z:.4f} ± " + (f"{self.std_err:.4f}" if is_known else "unknown")),
+            ("95 % interval", f"{low:.4f} … {high:.4f}" if is_known else "unknown"),
         ]
         if self.exact_log_z is not None:
             gap = self.log_z - self.exact_log_z

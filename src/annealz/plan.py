@@ -16,6 +16,7 @@ from annealz.anneal import Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.schedules.choose import DEFAULT_NUM_STEPS, SCHEDULES, check_num_steps, choose_schedule
+from annealz.schedules.decelerate import check_max_step
 from annealz.schedules.gms13 import gms13
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.varopt import varopt
@@ -71,6 +72,8 @@ def plan_schedule(
         )
         return gms13(knots, num_steps)
     method, max_step = _varopt_options(name)
+    if max_step is not None:
+        check_max_step(max_step, num_steps)  # before the pilot, not after
     terrain = survey(path, kernel, **_PILOT, seed=seed)
     return varopt(terrain, num_steps, method=method, max_step=max_step)
 

@@ -44,7 +44,8 @@ def plot_estimate(estimate) -> Figure:
     shifted = estimate.run.log_z0 + estimate.log_weights
     shown = shifted[shifted >= np.quantile(shifted, 0.005)]
     right.hist(shown, bins="auto", color=_BLUE, alpha=0.55)
-    right.axvspan(*estimate.interval(), ymax=0.77, color=_ORANGE, alpha=0.25, lw=0)
+    if np.isfinite(estimate.interval()).all():
+        right.axvspan(*estimate.interval(), ymax=0.77, color=_ORANGE, alpha=0.25, lw=0)
     label = f"log Z = {estimate.log_z:.3f}"
     right.axvline(estimate.log_z, ymax=0.77, color=_ORANGE, lw=2, label=label)
     if estimate.exact_log_z is not None:

@@ -21,6 +21,7 @@ from annealz.formats.archive import load_archive, save_archive
 __all__ = ["Terrain"]
 
 _FLOOR = 1e-16  # of the largest g: what a zero counts as
+_LEAST_SPACING = 1e-12  # between betas: nearer ones would overflow slopes and splines
 _WIDTHS = np.concatenate([[0.0], np.geomspace(1e-3, 0.1, 25)])
 
 
@@ -30,7 +31,7 @@ class Terrain:
 
     Parameters
     ----------
-    betas : (points,), strictly increasing in [0, 1]
+    betas : (points,), increasing in [0, 1], no two nearer than 1e-12
     mean, variance, ess : (points,)
     sweeps : kernel applications spent
     """
@@ -55,8 +56,9 @@ class Terrain:
                 raise ValueError(f"terrain {name} must be finite, got NaN or infinite values.")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        if not (np.diff(self.betas) > 0).all() or self.betas[0] < 0 or self.betas[-1] > 1:
-            raise ValueError("terrain betas must increase strictly within [0, 1].")
+        is_inside = self.betas[0] >= 0 and self.betas[-1] <= 1
+        if not is_inside or not (np.diff(self.betas) >= _LEAST_SPACING).all():
+            raise ValueError("terrain betas must increase by 1e-12 or more within [0, 1].")
         if (self.variance < 0).any():
             raise ValueError("terrain variance must not be negative.")
 
@@ -81,6 +83,8 @@ class Terrain:
     def on_grid(self, num_points: int = 2001) -> tuple[np.ndarray, np.ndarray]:
         """(betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends."""
         grid = np.union1d(np.linspace(0, 1, num_points), self.betas)
+        grid = grid[np.diff(grid, prepend=-1) > _LEAST_SPACING / 10]
+        grid[-1] = 1.0  # or a neighbour stands in its place
         return grid, np.exp(np.interp(grid, self.betas, self._log_variance()))
 
     @property
@@ -124,9 +128,9 @@ class Terrain:
 
     def _log_variance(self) -> np.ndarray:
         largest = self.variance.max()
-        return (
-            np.log(np.maximum(self.variance, largest * _FLOOR)) if largest > 0 else 0 * self.betas
-        )
+        if largest == 0:
+            return 0 * self.betas
+        return np.log(np.maximum(self.variance, max(largest * _FLOOR, np.finfo(float).tiny)))
 
     def _best_width(self, log_g: np.ndarray, step: float) -> float:
         if step == 0 or log_g.size < 8:

@@ -12,7 +12,7 @@ step; neither is followed here.
 
 import numpy as np
 
-from annealz.schedules.increments import from_increments
+from annealz.schedules.increments import LEAST_STEP, from_increments
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["check_max_step", "decelerate"]
@@ -33,12 +33,12 @@ def decelerate(schedule: Schedule, max_step: float) -> Schedule:
     steps = np.diff(schedule.betas)
     if steps.max() <= max_step * (1 + 1e-9):
         return schedule
+    steps = np.maximum(steps, LEAST_STEP)  # so that no factor overflows
     order = np.sort(steps)[::-1]
     rest = np.concatenate([np.cumsum(order[::-1])[::-1], [0.0]])  # sum of all but the j largest
     clipped = np.arange(steps.size)
     factors = (1 - clipped * max_step) / rest[:-1]  # c if the j largest are clipped
     enough = factors * order <= max_step * (1 + 1e-12)
-    factor = factors[int(np.argmax(enough))] if enough.any() else np.inf
-    steps = np.minimum(np.minimum(factor, 1e300) * steps, max_step)
+    steps = np.minimum(factors[int(np.argmax(enough))] * steps, max_step)
     note = {**schedule.provenance, "max_step": max_step}
     return from_increments(steps, f"{schedule.name}-{max_step:g}", note)

@@ -52,6 +52,8 @@ def varopt(
         raise ValueError(f"method must be quadrature or fixed_point, got {method!r}.")
     if deceleration not in ("paper", "exact"):
         raise ValueError(f"deceleration must be paper or exact, got {deceleration!r}.")
+    if method == "fixed_point" and max_step is not None and deceleration == "exact":
+        raise ValueError("deceleration='exact' is a quadrature: it needs method='quadrature'.")
     if num_steps < 1:
         raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
     if max_step is not None:
