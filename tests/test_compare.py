@@ -106,7 +106,10 @@ def test_plot_is_a_figure(comparison: Comparison):
         ({"seed": -1}, "seed must be an integer"),
         ({"schedules": ["nope"]}, "unknown schedule 'nope'"),
         ({"schedules": ["varopt-0.001"]}, "infeasible"),
-        ({"schedules": ["varopt"], "num_steps": 10}, "no schedule could be run: varopt is left out"),
+        (
+            {"schedules": ["varopt"], "num_steps": 10},
+            "no schedule could be run: varopt is left out",
+        ),
     ],
 )
 def test_comparing_refuses(options: dict, words: str):

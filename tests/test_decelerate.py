@@ -156,13 +156,14 @@ def test_the_optimum_never_costs_more(logs: list[float], slack: float, num_steps
     assert exact <= terrain.linear_cost * (1 + 1e-3)
 
 
-def test_the_optimum_is_strictly_better_somewhere():
-    """Where the limit binds, both curves stretch the free part alike; J tells them from linear."""
+def test_the_optimum_is_strictly_better_where_the_limit_binds():
+    """The paper's loop stretches step k whatever beta it has come to lie at: it slips off a hump."""
     betas = np.linspace(0, 1, 1001)
-    path = GaussianPath(1.0, 0.2)
-    terrain = Terrain(betas, 0 * betas, path.g(betas), np.full(1001, 1e9))
-    exact, paper = (cost_of(terrain, 2000, 0.0007, how) for how in ("exact", "paper"))
-    assert terrain.least_cost < exact <= paper < terrain.linear_cost
+    hump = np.exp(8 * np.exp(-(((betas - 0.7) / 0.1) ** 2)))
+    for g, gain in ((GaussianPath(1.0, 0.2).g(betas), 1.04), (hump, 2.0)):
+        terrain = Terrain(betas, 0 * betas, g, np.full(1001, 1e9))
+        exact, paper = (cost_of(terrain, 2000, 0.0007, how) for how in ("exact", "paper"))
+        assert terrain.least_cost < exact < paper / gain < paper < terrain.linear_cost
 
 
 def test_the_optimum_dwells_as_the_formula_says():

@@ -71,7 +71,7 @@ def test_closed_forms_are_consistent(system):
     """dE[U]/dbeta = g + E[dU/dbeta], the last term being that of the hidden units alone."""
     path, _, closed = system
     betas, h = np.linspace(0.1, 0.9, 9), 1e-5
-    mean, g = closed(betas)
+    _, g = closed(betas)
     rise = (closed(betas + h)[0] - closed(betas - h)[0]) / (2 * h)
     if isinstance(path, GeometricPath):
         s = 1 / (1 + np.exp(-1.5 * betas))

@@ -83,11 +83,13 @@ def _num_updates(pilot_scale: float) -> int:
 
 
 def _varopt_options(name: str) -> tuple[str, float | None]:
-    suffix = name.removeprefix("varopt").removeprefix("-")
-    if suffix in ("", "fixed-point"):
-        return ("fixed_point" if suffix else "quadrature"), None
+    if name in ("varopt", "varopt-fixed-point"):
+        return ("quadrature" if name == "varopt" else "fixed_point"), None
     try:
-        return "quadrature", float(suffix)
+        limit = float(name.removeprefix("varopt-"))
     except ValueError:
+        limit = np.nan
+    if not np.isfinite(limit):
         names = ", ".join(SCHEDULE_NAMES)
-        raise ValueError(f"unknown schedule {name!r}: choose one of {names}.") from None
+        raise ValueError(f"unknown schedule {name!r}: choose one of {names}.")
+    return "quadrature", limit
