@@ -21,6 +21,7 @@ from annealz.bases.choose import choose_base
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.exact import exact_log_z_if_cheap
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
 from annealz.plan import SCHEDULE_NAMES, pilot_sweeps, plan_schedule
@@ -188,7 +189,7 @@ def compare_schedules(
         num_chains=num_chains,
         budget=budget,
         seed=seed,
-        exact_log_z=meta.get("exact_log_z"),
+        exact_log_z=meta.get("exact_log_z", exact_log_z_if_cheap(model)),
         contenders=contenders,
         messages=tuple(messages),
     )

@@ -20,8 +20,7 @@ from annealz.diagnostics import Judgement, Status, judge
 from annealz.folder import RunFolder
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.exact import MAX_UNITS
-from annealz.models.exact import exact_log_z as enumerate_log_z
+from annealz.models.exact import exact_log_z_if_cheap
 from annealz.models.rbm import RBM
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.geometric import GeometricPath
@@ -33,7 +32,6 @@ from annealz.schedules.schedule import Schedule
 __all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
 
 DEFAULT_NUM_CHAINS = 1000
-_CHEAP_ENUMERATION = 2**24  # terms of an exact sum that nobody waits for
 _MAX_ROUNDS = 3  # runs made anew for a wanted standard error
 _MAX_CHAINS = 1_000_000
 
@@ -261,8 +259,8 @@ def estimate_log_z(
         schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
     )
     known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
-    if known is None and _is_cheap(model):
-        known = enumerate_log_z(model)
+    if known is None:
+        known = exact_log_z_if_cheap(model)
     settings = {
         "model": meta.get("name", f"rbm-{model.num_hidden}x{model.num_visible}"),
         "model_digest": model.digest,
@@ -384,11 +382,6 @@ def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-def _is_cheap(model: RBM) -> bool:
-    small, other = sorted((model.num_hidden, model.num_visible))
-    return small <= MAX_UNITS and 2**small * other <= _CHEAP_ENUMERATION
 
 
 def _versions() -> dict[str, str]:

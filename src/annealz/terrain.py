@@ -66,7 +66,7 @@ class Terrain:
         """The same terrain with log g convolved by a Gaussian of this width in beta.
 
         By default the width that minimises Mallows' C_p, mean (log g - smooth)^2 + 2 s^2 trace / n, with
-        the noise s^2 = mean of 2 / ESS. Ends are continued by odd reflection, which keeps slopes.
+        the noise s^2 = mean of 2 / ESS.
         """
         if width is not None and not 0 <= width < 1:
             raise ValueError(f"width must lie in [0, 1), got {width}.")
@@ -144,11 +144,22 @@ class Terrain:
 
 
 def _convolve(values: np.ndarray, width: float) -> tuple[np.ndarray, float]:
-    """Gaussian convolution of this width in points, and the weight of a point in its own average."""
+    """Gaussian smoothing of this width in points, and the mean weight of a point in its own average.
+
+    At each point a line is fitted under the Gaussian's weights: inside that is the plain convolution,
+    and near the ends, where half of the Gaussian is missing, slopes are kept.
+    """
     reach = min(int(np.ceil(4 * width)), values.size - 1)
-    if reach < 1:
+    if reach < 1 or width < 0.25:  # no neighbour weighs anything
         return values, 1.0
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    offsets = np.arange(-reach, reach + 1)
+    kernel = np.exp(-0.5 * (offsets / width) ** 2)
     kernel /= kernel.sum()
-    padded = np.pad(values, reach, mode="reflect", reflect_type="odd")
-    return np.convolve(padded, kernel, mode="valid"), float(kernel[reach])
+
+    def moment(array: np.ndarray, power: int) -> np.ndarray:
+        return np.convolve(np.pad(array, reach), (kernel * offsets**power)[::-1], mode="valid")
+
+    s0, s1, s2 = (moment(np.ones_like(values), power) for power in range(3))
+    determinant = s0 * s2 - s1**2
+    smooth = (s2 * moment(values, 0) - s1 * moment(values, 1)) / determinant
+    return smooth, float(np.mean(kernel[reach] * s2 / determinant))
