@@ -1,14 +1,13 @@
 """`annealz compare`: all schedules at equal total cost."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from annealz.bases.choose import BASES
+from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Seed
 from annealz.cli.progress import show_labelled_progress
 from annealz.cli.show import check_plot, save_figure
 from annealz.compare import Comparison, compare_schedules
@@ -20,23 +19,19 @@ __all__ = ["compare"]
 
 
 def compare(
-    model: Annotated[
-        str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")
-    ] = DEFAULT_MODEL,
+    model: Model = DEFAULT_MODEL,
     schedules: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(
         SCHEDULE_NAMES
     ),
     steps: Annotated[int, typer.Option(help="Steps of a schedule without a pilot.")] = 10_000,
     chains: Annotated[int, typer.Option(help="Chains N.")] = 1000,
     replicates: Annotated[int, typer.Option(help="Independent runs of each schedule.")] = 4,
-    seed: Annotated[int, typer.Option(help="Seed of the first replicate.")] = 0,
-    base: Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")] = "auto",
-    data: Annotated[
-        Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    seed: Seed = 0,
+    base: Base = "auto",
+    data: Data = None,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare schedules on MODEL at equal total cost, pilots charged."""
     check_plot(plot)

@@ -9,7 +9,7 @@ from typing import Annotated
 import platformdirs
 import typer
 
-from annealz.bases.choose import BASES
+from annealz.cli.options import Base, Data, Force, Json, Marginal, Model, Plot, Quiet, Seed
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import check_plot, save_figure, show_estimate
 from annealz.data.array import read_data
@@ -17,7 +17,6 @@ from annealz.estimate import Estimate, estimate_log_z
 from annealz.folder import RunFolder
 from annealz.formats.load import DEFAULT_MODEL, load_model
 from annealz.models.exact import exact_log_z
-from annealz.paths.geometric import MARGINALS
 from annealz.plan import SCHEDULE_NAMES
 
 __all__ = ["estimate", "finish", "interrupted"]
@@ -26,22 +25,18 @@ _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
 
 def estimate(
-    model: Annotated[
-        str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")
-    ] = DEFAULT_MODEL,
+    model: Model = DEFAULT_MODEL,
     schedule: Annotated[
         str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")
     ] = "linear",
-    steps: Annotated[int | None, typer.Option(help="Annealing steps K [default: 10000].")] = None,
-    chains: Annotated[int | None, typer.Option(help="Chains N [default: 1000].")] = None,
-    seed: Annotated[int, typer.Option(help="All randomness is a function of it.")] = 0,
-    base: Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")] = "auto",
-    data: Annotated[
-        Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
+    steps: Annotated[
+        int | None, typer.Option(help="Annealing steps K (10000 where not given).")
     ] = None,
-    marginal: Annotated[
-        str, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}.")
-    ] = "visible",
+    chains: Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")] = None,
+    seed: Seed = 0,
+    base: Base = "auto",
+    data: Data = None,
+    marginal: Marginal = "visible",
     target_std_err: Annotated[
         float | None, typer.Option(help="Run anew with more chains until the error is this small.")
     ] = None,
@@ -49,13 +44,13 @@ def estimate(
         bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the run in --out.")] = False,
+    force: Force = False,
     checkpoint_seconds: Annotated[
         float, typer.Option(help="Seconds between checkpoints.", min=0)
     ] = 15.0,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
     check_plot(plot)

@@ -1,19 +1,18 @@
 """`annealz models`: the models that come with annealz."""
 
 import json
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
+from annealz.cli.options import Json
 from annealz.formats.load import load_model, packaged_models
 
 __all__ = ["models"]
 
 
 def models(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the packaged models."""
     found = {name: load_model(name) for name in packaged_models()}

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from annealz.cli.estimate import finish, interrupted
+from annealz.cli.options import Json, Plot, Quiet
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot
 from annealz.estimate import resume as resume_run
@@ -16,9 +17,9 @@ __all__ = ["resume"]
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="The folder of the run.")],
-    plot: Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    plot: Plot = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Go on with the run in FOLDER, to the same result as if it had never stopped."""
     check_plot(plot)

@@ -5,22 +5,21 @@ from typing import Annotated
 
 import typer
 
-from annealz.bases.choose import BASES, choose_base
+from annealz.bases.choose import choose_base
+from annealz.cli.options import Base, Data, Force, Marginal, Model, Plot, Quiet, Seed
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot, save_figure
 from annealz.data.array import read_data
 from annealz.formats.load import DEFAULT_MODEL, load_model
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.paths.geometric import MARGINALS, GeometricPath
+from annealz.paths.geometric import GeometricPath
 from annealz.plan import SCHEDULE_NAMES, plan_schedule
 
 __all__ = ["schedule"]
 
 
 def schedule(
-    model: Annotated[
-        str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")
-    ] = DEFAULT_MODEL,
+    model: Model = DEFAULT_MODEL,
     name: Annotated[
         str, typer.Option("--schedule", help=f"{', '.join(SCHEDULE_NAMES)}.")
     ] = "varopt",
@@ -28,21 +27,18 @@ def schedule(
     out: Annotated[Path, typer.Option("-o", "--out", help="The schedule, as JSON.")] = Path(
         "schedule.json"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of the pilot.")] = 0,
-    base: Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")] = "auto",
-    data: Annotated[
-        Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
-    ] = None,
-    marginal: Annotated[
-        str, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}.")
-    ] = "visible",
-    plot: Annotated[
-        Path | None, typer.Option(help="The picture [default: beside the schedule, .png].")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    seed: Seed = 0,
+    base: Base = "auto",
+    data: Data = None,
+    marginal: Marginal = "visible",
+    plot: Plot = None,
+    force: Force = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Make a schedule for MODEL: a pilot run where the rule needs one, then the file and a picture."""
+    """Make a schedule for MODEL, with a pilot run where the rule needs one.
+
+    The picture goes beside the schedule, unless --plot says where.
+    """
     picture = out.with_suffix(".png") if plot is None else plot
     check_plot(picture)
     for path in (out, picture):
