@@ -16,10 +16,6 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("annealz")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: takes over about ten seconds")
-
-
 def pytest_report_header() -> str:
     return f"annealz seed: {default_seed()} (ANNEALZ_TEST_SEED)"
 

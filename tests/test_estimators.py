@@ -37,6 +37,9 @@ def test_equal_weights_have_no_error_and_one_chain_has_no_known_one():
     assert bootstrap_interval(np.full(10, 3.0)) == pytest.approx((3.0, 3.0))
     assert delta_std_err(np.zeros(1)) == np.inf
     assert bootstrap_interval(np.zeros(1)) == (-np.inf, np.inf)
+    assert bootstrap_interval(np.array([0.0, 1.0, 2.0])) == (-np.inf, np.inf)
+    low, high = bootstrap_interval(np.array([0.0] * 9 + [3.0]))
+    assert -5 < low < high < 50
 
 
 def _coverage(interval, sigma: float, num_chains: int, repeats: int) -> tuple[int, int]:

@@ -125,3 +125,10 @@ def test_two_sum_loses_nothing(values: list[float]):
     _, total, carry = (float(part) for part in _sums(increments))
     scale = sum(abs(value) for value in values)
     assert abs(total + carry - math.fsum(values)) <= 2.0**-40 * scale + 1e-30  # no subnormals
+
+
+@pytest.mark.parametrize("step", [-200.0, -100.0, 100.0, 200.0])
+def test_difference_from_zero(step: float):
+    """The first step of a path starts at 0: no overflow, whatever the field."""
+    found = float(softplus_difference(jnp.float32(0), jnp.float32(step)))
+    assert found == pytest.approx(np.logaddexp(0, step) - np.log(2), rel=1e-6)

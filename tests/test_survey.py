@@ -263,7 +263,7 @@ def test_sweeps_are_charged():
     path = GaussianPath(1.0, 0.5)
     pilot = survey(path, PerfectKernel(), num_steps=30, num_chains=7)
     assert pilot.sweeps == 30 * 7
-    assert pilot.provenance == {"pilot": "annealed", "num_steps": 30, "num_chains": 7}
+    assert pilot.provenance == {"pilot": "annealed", "num_steps": 30, "num_chains": 7, "seed": 0}
     seen = []
     at_knots = survey_knots(
         path, PerfectKernel(), num_knots=3, num_chains=7, num_updates=130, num_burn_in=20,

@@ -5,6 +5,7 @@ from importlib.metadata import version as _version
 from annealz.anneal import Progress as Progress
 from annealz.anneal import anneal as anneal
 from annealz.bases import BernoulliBase as BernoulliBase
+from annealz.compare import compare_schedules as compare_schedules
 from annealz.diagnostics import Status as Status
 from annealz.estimate import Estimate as Estimate
 from annealz.estimate import estimate_log_z as estimate_log_z

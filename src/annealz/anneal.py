@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.checkpoint import Checkpoint, Standing, digest_of
+from annealz.estimators import effective_sample_size, log_mean
 from annealz.kernels.abstract import AbstractKernel
 from annealz.numerics import add_compensated
 from annealz.observers import AbstractObserver, Slope
@@ -143,7 +144,8 @@ def anneal(
             records = _merge([part for _, part in advanced], now.step, stop, every, num_steps)
             now = Standing(stop, blocks, now.records + records)  # in one go: an interrupt may come
             if on_progress is not None:
-                on_progress(Progress(stop, num_steps, *_summary(log_weights, log_z0)))
+                log_z = log_z0 + log_mean(log_weights)
+                on_progress(Progress(stop, num_steps, log_z, effective_sample_size(log_weights)))
             if saver is not None and time.monotonic() - saved > checkpoint_seconds:
                 _save(saver, messages, now, spent + time.monotonic() - began)
                 saved = time.monotonic()
@@ -324,12 +326,6 @@ def _log_weights(blocks: list[Block], num_chains: int) -> np.ndarray:
         for b in blocks
     ]
     return np.concatenate(pairs)[:num_chains]
-
-
-def _summary(log_weights: np.ndarray, log_z0: float) -> tuple[float, float]:
-    weights = np.exp(log_weights - log_weights.max())
-    log_z = log_z0 + log_weights.max() + np.log(weights.mean())
-    return float(log_z), float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def _check_memory(path: AbstractPath, stream: Stream, num_chains: int) -> None:

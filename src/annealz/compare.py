@@ -18,14 +18,15 @@ from scipy import stats
 from annealz.anneal import Progress, anneal
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
+from annealz.diagnostics import Status, judge
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z_if_cheap
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
-from annealz.plan import SCHEDULE_NAMES, pilot_sweeps, plan_schedule
-from annealz.random import check_seed
+from annealz.plan import SCHEDULE_NAMES, check_name, pilot_sweeps, plan_schedule
+from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
@@ -63,6 +64,11 @@ class Contender:
         """Var[log w] of each replicate."""
         return self.log_weights.var(-1)
 
+    @property
+    def status(self) -> Status:
+        """Whether the weights can be trusted, all replicates taken together."""
+        return judge(self.log_weights.ravel()).status
+
     def variance_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Student interval of Var[log w] over replicates."""
         half = stats.t.ppf((1 + level) / 2, len(self.variance) - 1) * stats.sem(self.variance)
@@ -87,6 +93,8 @@ class Comparison:
         """Which won, and whether by more than the noise."""
         ranked = sorted(self.contenders, key=lambda c: -c.ess.mean())
         winner = ranked[0]
+        if winner.ess.mean() == ranked[-1].ess.mean() and len(ranked) > 1:
+            return f"all are tied with a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}."
         words = f"{winner.name} won with a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}"
         if len(ranked) < 2:
             return words + "."
@@ -106,6 +114,7 @@ class Comparison:
                 "variance": c.variance.tolist(),
                 "variance_interval": list(c.variance_interval()),
                 "sweeps": c.sweeps,
+                "status": c.status.value,
             }
             for c in self.contenders
         ]
@@ -139,6 +148,10 @@ def compare_schedules(
         raise ValueError(f"num_chains must be at least 1, got {num_chains}.")
     check_num_steps(num_steps)
     check_seed(seed)
+    if not schedules:
+        raise ValueError(f"schedules must be some of {', '.join(SCHEDULE_NAMES)}, got none.")
+    for name in schedules:
+        check_name(name)
     meta: dict[str, Any] = {}
     if not isinstance(model, RBM):
         model, meta = load_model(model)
@@ -158,7 +171,7 @@ def compare_schedules(
         rows = []
         try:
             for replicate in range(num_replicates):
-                here = seed + replicate
+                here = derive_seed(seed, name, replicate)
                 schedule = plan_schedule(
                     name, path, kernel, num_steps=steps, seed=here, pilot_scale=scale
                 )
@@ -170,13 +183,11 @@ def compare_schedules(
                     schedule,
                     num_chains=num_chains,
                     seed=here,
-                    purpose=f"compare {name}",
+                    purpose="compare",
                     on_progress=report,
                 )
                 rows.append(run.log_weights)
         except ValueError as error:
-            if name not in SCHEDULE_NAMES:
-                raise
             messages.append(f"{name} is left out: {error}")
             continue
         sweeps = {"pilot": pilot, "main": steps * num_chains}
@@ -184,7 +195,7 @@ def compare_schedules(
     if not contenders:
         raise ValueError(f"no schedule could be run: {' '.join(messages)}")
     return Comparison(
-        model=meta.get("name", f"rbm-{model.num_hidden}x{model.num_visible}"),
+        model=meta.get("name", model.name),
         base=base.name,
         num_chains=num_chains,
         budget=budget,
@@ -200,10 +211,12 @@ def _labelled(on_progress: Callable[[str, Progress], None], label: str) -> Calla
 
 
 def _lead(winner: Contender, other: Contender) -> str:
-    test = stats.ttest_ind(winner.ess, other.ess, equal_var=False)
-    low, high = test.confidence_interval(0.95)
+    lead = winner.ess.mean() - other.ess.mean()
+    if winner.ess.std() == other.ess.std() == 0:
+        return f"its lead of {lead:.1f} over {other.name} is exact"
+    low, high = stats.ttest_ind(winner.ess, other.ess, equal_var=False).confidence_interval(0.95)
     verdict = "larger than" if low > 0 else "within"
     return (
-        f"its lead of {winner.ess.mean() - other.ess.mean():.1f} over {other.name} (95 % interval "
-        f"{low:.1f} … {high:.1f}) is {verdict} the noise"
+        f"its lead of {lead:.1f} over {other.name} (95 % interval {low:.1f} … {high:.1f}) is {verdict} "
+        "the noise"
     )

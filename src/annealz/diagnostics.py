@@ -29,6 +29,7 @@ from annealz.estimators import (
 
 __all__ = ["Judgement", "Status", "judge", "pareto_k", "pareto_k_limit"]
 
+_MIN_CHAINS = 25
 _MIN_ESS = 25
 _MAX_DELTA_VARIANCE = 1.0
 
@@ -68,16 +69,16 @@ def judge(log_weights: np.ndarray) -> Judgement:
     size = log_weights.size
     ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
     reasons = []
-    if np.isnan(k):
+    if size < _MIN_CHAINS and np.isnan(k):
         reasons.append(
-            f"chains are too few to judge their weights ({size}, at least 25 are needed)"
+            f"chains are too few to judge their weights ({size}, at least {_MIN_CHAINS} are needed)"
         )
-    elif k >= pareto_k_limit(size):
+    elif not k < pareto_k_limit(size):
         reasons.append(
             f"the largest weights have a heavy tail (Pareto k = {k:.2f}, limit "
             f"{pareto_k_limit(size):.2f})"
         )
-    if ess < min(_MIN_ESS, size) and not np.isnan(k):
+    if ess < _MIN_ESS <= size:
         reasons.append(f"few chains carry the weight (ESS {ess:.1f} of {size})")
     variance = float(np.var(log_weights))
     messages = ()
@@ -111,9 +112,13 @@ def pareto_k(log_weights: np.ndarray) -> float:
     log_weights = np.asarray(log_weights, np.float64)
     if log_weights.size > 1 and np.ptp(log_weights) == 0:
         return -np.inf
-    if log_weights.size < 25:
+    if log_weights.size < _MIN_CHAINS:
         return np.nan
-    return float(array_stats.psislw(log_weights.max() - log_weights)[1])  # takes -log w
+    try:
+        with np.errstate(all="ignore"):
+            return float(array_stats.psislw(log_weights.max() - log_weights)[1])  # takes -log w
+    except ValueError:  # the largest weights are all equal: a bounded tail
+        return -np.inf
 
 
 def pareto_k_limit(num_chains: int) -> float:

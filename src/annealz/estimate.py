@@ -4,6 +4,8 @@ model -> path -> schedule -> anneal -> Run -> Estimate
 """
 
 import dataclasses
+import hashlib
+import operator
 import platform
 from collections.abc import Callable, Mapping
 from importlib import metadata
@@ -17,6 +19,7 @@ from annealz.anneal import Progress, anneal
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
 from annealz.diagnostics import Judgement, Status, judge
+from annealz.estimators import delta_std_err
 from annealz.folder import RunFolder
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
@@ -32,7 +35,7 @@ from annealz.schedules.schedule import Schedule
 __all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
 
 DEFAULT_NUM_CHAINS = 1000
-_MAX_ROUNDS = 3  # runs made anew for a wanted standard error
+_MIN_SIZING_CHAINS = 100
 _MAX_CHAINS = 1_000_000
 
 Observe = Mapping[str, Callable | AbstractObserver]
@@ -42,16 +45,27 @@ Observe = Mapping[str, Callable | AbstractObserver]
 class Estimate:
     """log Z, and all that stands behind it."""
 
-    model: str
-    model_digest: str
-    base: str
-    marginal: str
+    settings: dict[str, Any]
+    """What the run was given, and what pilots spent before it."""
     run: Run
     judgement: Judgement
-    exact_log_z: float | None
-    pilot_sweeps: int
-    versions: dict[str, str]
     extra_messages: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> str:
+        return self.settings["model"]
+
+    @property
+    def base(self) -> str:
+        return self.settings["base"]
+
+    @property
+    def marginal(self) -> str:
+        return self.settings["marginal"]
+
+    @property
+    def exact_log_z(self) -> float | None:
+        return self.settings["exact_log_z"]
 
     @property
     def log_z(self) -> float:
@@ -101,11 +115,12 @@ class Estimate:
     @property
     def sweeps(self) -> dict[str, int]:
         """Kernel applications: those of the pilot, and those of the run that gave log Z."""
-        return {"pilot": self.pilot_sweeps, "main": self.run.sweeps}
+        return {"pilot": self.settings["pilot_sweeps"], "main": self.run.sweeps}
 
     @property
     def seconds(self) -> float:
-        return self.run.seconds
+        """Wall clock of pilots and run."""
+        return self.settings["pilot_seconds"] + self.run.seconds
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z."""
@@ -136,22 +151,18 @@ class Estimate:
     def provenance(self) -> dict[str, Any]:
         """What is needed to make this number again."""
         return {
-            "model": self.model,
-            "model_digest": self.model_digest,
+            **self.settings,
+            "purpose": self.run.purpose,
+            "num_steps": self.num_steps,
             "schedule": self.schedule.name,
             "schedule_digest": self.schedule.digest,
-            "base": self.base,
-            "marginal": self.marginal,
-            "seed": self.seed,
-            "num_steps": self.num_steps,
-            "num_chains": self.num_chains,
-            "versions": self.versions,
+            "schedule_provenance": self.schedule.provenance,
         }
 
     def rows(self) -> list[tuple[str, str]]:
         """The result as label and value, for people."""
         low, high = self.interval()
-        is_known = np.isfinite(self.std_err)
+        is_known = np.isfinite([self.std_err, low, high]).all()
         rows = [
             ("model", self.model),
             ("log Z", f"{self.log_z:.4f} ± " + (f"{self.std_err:.4f}" if is_known else "unknown")),
@@ -222,13 +233,12 @@ def estimate_log_z(
         array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
         need is charged, and uses random streams of its own.
     num_steps : K; 10,000 by default
-    num_chains : N; 1,000 by default
+    num_chains : N; 1,000 by default. With `target_std_err`, a tenth of it sizes the run.
     base : base-rate, uniform, visible-bias, auto, or a BernoulliBase
     data : training data (rows, visible) or their means (visible,), for the base rate
     marginal : the layer that is annealed, visible or hidden; the other is summed out
-    target_std_err : the standard error wanted. While the estimate misses it, the run is made anew
-        with as many chains as the last one says are needed; the runs before the last are charged as
-        pilot and leave no trace in log Z.
+    target_std_err : the standard error wanted. A sizing run tells how many chains that takes; the
+        main run then has that many. The sizing run is charged as pilot and enters no weight.
     seed : all randomness is a function of it
     observe : functions of the states (chains, units), or observers, by name; their weighted means
         and variances along the path are in `trace`
@@ -246,41 +256,60 @@ def estimate_log_z(
         model, meta = load_model(model)
     else:
         RBM.checked(model.weights, model.hidden_bias, model.visible_bias, model.visible_means)
-    num_chains = DEFAULT_NUM_CHAINS if num_chains is None else num_chains
-    if num_chains < 1:
-        raise ValueError(f"num_chains must be at least 1, got {num_chains}.")
+    num_chains = DEFAULT_NUM_CHAINS if num_chains is None else operator.index(num_chains)
+    record_every = None if record_every is None else operator.index(record_every)
+    for name, count in (("num_chains", num_chains), ("record_every", record_every)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count}.")
     if target_std_err is not None and not 0 < target_std_err < np.inf:
         raise ValueError(f"target_std_err must be a positive number, got {target_std_err}.")
+    seed = check_seed(seed)
+    observers = _observers(observe)
     base = choose_base(model, base, data)
     path, kernel = GeometricPath(base, model, marginal), BlockGibbs()
-    check_seed(seed)
+    folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        folder.check(force)
     is_planned = isinstance(schedule, str) and not Path(schedule).is_file()  # its pilot is charged
     schedule = plan_schedule(
         schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
     )
+    spent = schedule.provenance if is_planned else {}
+    pilot_sweeps, pilot_seconds = spent.get("pilot_sweeps", 0), spent.get("pilot_seconds", 0.0)
+    if target_std_err is not None:
+        sizing = anneal(
+            path,
+            kernel,
+            schedule,
+            num_chains=max(_MIN_SIZING_CHAINS, num_chains // 10),
+            seed=seed,
+            purpose="sizing",
+            on_progress=on_progress,
+        )
+        num_chains = _chains_for(target_std_err, sizing, num_chains)
+        pilot_sweeps, pilot_seconds = pilot_sweeps + sizing.sweeps, pilot_seconds + sizing.seconds
     known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
     if known is None:
         known = exact_log_z_if_cheap(model)
     settings = {
-        "model": meta.get("name", f"rbm-{model.num_hidden}x{model.num_visible}"),
+        "model": meta.get("name", model.name),
         "model_digest": model.digest,
         "base": base.name,
+        "base_digest": hashlib.sha256(np.asarray(base.logits).tobytes()).hexdigest(),
         "marginal": marginal,
         "num_chains": num_chains,
         "target_std_err": target_std_err,
-        "round": 0,
-        "pilot_sweeps": schedule.provenance.get("pilot_sweeps", 0) if is_planned else 0,
         "seed": seed,
         "record_every": record_every,
         "checkpoint_seconds": checkpoint_seconds,
         "exact_log_z": known,
+        "pilot_sweeps": pilot_sweeps,
+        "pilot_seconds": pilot_seconds,
         "versions": _versions(),
     }
-    folder = None
-    if out is not None:
-        folder = RunFolder(out)
-        folder.create(settings, model, base, schedule, force)
-    return _run(settings, path, schedule, observe, chunk_steps, folder, on_progress)
+    if folder is not None:
+        folder.create(settings, model, base, schedule)
+    return _run(settings, path, schedule, observers, chunk_steps, folder, on_progress)
 
 
 def resume(
@@ -297,38 +326,26 @@ def resume(
     folder = RunFolder(out)
     settings, model, base, schedule = folder.inputs()
     if folder.is_done():
-        return _reach(settings, _estimate(settings, folder.run()))[0]
+        return _estimate(settings, folder.run())
     path = GeometricPath(base, model, settings["marginal"])
-    return _run(settings, path, schedule, observe, chunk_steps, folder, on_progress)
+    return _run(settings, path, schedule, _observers(observe), chunk_steps, folder, on_progress)
 
 
-def _run(settings, path, schedule, observe, chunk_steps, folder, on_progress) -> Estimate:
-    while True:
-        run = anneal(
-            path,
-            BlockGibbs(),
-            schedule,
-            num_chains=settings["num_chains"],
-            seed=settings["seed"],
-            purpose=f"anneal {settings['round']}",
-            observers=_observers(observe),
-            record_every=settings["record_every"],
-            chunk_steps=chunk_steps,
-            checkpoint=None if folder is None else folder.checkpoint,
-            checkpoint_seconds=settings["checkpoint_seconds"],
-            on_progress=on_progress,
-        )
-        estimate, needed = _reach(settings, _estimate(settings, run))
-        if needed is None:
-            break
-        settings = {
-            **settings,
-            "round": settings["round"] + 1,
-            "num_chains": needed,
-            "pilot_sweeps": settings["pilot_sweeps"] + run.sweeps,
-        }
-        if folder is not None:
-            folder.restart(settings)
+def _run(settings, path, schedule, observers, chunk_steps, folder, on_progress) -> Estimate:
+    run = anneal(
+        path,
+        BlockGibbs(),
+        schedule,
+        num_chains=settings["num_chains"],
+        seed=settings["seed"],
+        observers=observers,
+        record_every=settings["record_every"],
+        chunk_steps=chunk_steps,
+        checkpoint=None if folder is None else folder.checkpoint,
+        checkpoint_seconds=settings["checkpoint_seconds"],
+        on_progress=on_progress,
+    )
+    estimate = _estimate(settings, run)
     if folder is None:
         return estimate
     try:
@@ -339,40 +356,31 @@ def _run(settings, path, schedule, observe, chunk_steps, folder, on_progress) ->
     return estimate
 
 
-def _reach(settings: dict[str, Any], estimate: Estimate) -> tuple[Estimate, int | None]:
-    """The chains another round needs for the wanted standard error, or None when there is none.
-
-    The error falls with the square root of the number of chains; 15 % more are taken for luck.
-    """
-    target = settings["target_std_err"]
-    if target is None or estimate.std_err <= target:
-        return estimate, None
-    ratio = min(estimate.std_err / target, 1e9)
-    needed = int(np.ceil(1.15 * estimate.num_chains * ratio**2))
-    if settings["round"] < _MAX_ROUNDS and needed <= _MAX_CHAINS:
-        return estimate, needed
-    message = (
-        f"the wanted standard error of {target:g} was missed: it takes about {needed:,} chains of "
-        "this schedule; take more steps."
-    )
-    return dataclasses.replace(estimate, extra_messages=(message,)), None
-
-
 def _estimate(settings: dict[str, Any], run: Run) -> Estimate:
-    return Estimate(
-        model=settings["model"],
-        model_digest=settings["model_digest"],
-        base=settings["base"],
-        marginal=settings["marginal"],
-        run=run,
-        judgement=judge(run.log_weights),
-        exact_log_z=settings["exact_log_z"],
-        pilot_sweeps=settings["pilot_sweeps"],
-        versions=settings["versions"],
-    )
+    judgement, target = judge(run.log_weights), settings["target_std_err"]
+    messages = ()
+    if target is not None and not judgement.std_err <= target:
+        messages = (
+            f"the wanted standard error of {target:g} was missed: take more steps, or more chains.",
+        )
+    return Estimate(settings, run, judgement, messages)
+
+
+def _chains_for(target: float, sizing: Run, fallback: int) -> int:
+    """The chains that should reach the target, from the error of the sizing run.
+
+    The error falls with the square root of the number of chains; 30 % more are taken, because few
+    chains tell it roughly. More than a million are not taken: the fallback then, and the target is
+    missed.
+    """
+    ratio = delta_std_err(sizing.log_weights) / target
+    needed = max(_MIN_SIZING_CHAINS, 1.3 * sizing.num_chains * ratio**2)
+    return int(np.ceil(needed)) if needed <= _MAX_CHAINS else fallback
 
 
 def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
+    if observe and "slope" in observe:
+        raise ValueError("observe must not use the name slope: the slope is always recorded.")
     given = {
         name: what if isinstance(what, AbstractObserver) else Expectation(what)
         for name, what in (observe or {}).items()

@@ -55,7 +55,7 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Studentised bootstrap interval of the log of the mean weight."""
     log_weights = np.asarray(log_weights)
-    if log_weights.size < 2:
+    if log_weights.size < 10:  # too few to resample
         return -np.inf, np.inf
     weights = np.exp(log_weights - log_weights.max())
     centre, std_err = np.log(weights.mean()), delta_std_err(log_weights)
@@ -67,7 +67,11 @@ def bootstrap_interval(
         drawn = weights[generator.integers(weights.size, size=shape)]
         means = drawn.mean(-1)
         errors = drawn.std(-1) / means / np.sqrt(weights.size)
-        ratios.append((np.log(means) - centre) / np.maximum(errors, np.finfo(float).tiny))
-    low, high = np.quantile(np.concatenate(ratios), [(1 - level) / 2, (1 + level) / 2])
+        varied = errors > 0  # a resample of one value says nothing about the spread
+        ratios.append((np.log(means[varied]) - centre) / errors[varied])
+    pooled = np.concatenate(ratios)
+    if pooled.size == 0:
+        pooled = np.zeros(1)
+    low, high = np.quantile(pooled, [(1 - level) / 2, (1 + level) / 2])
     centre += log_weights.max()
     return float(centre - high * std_err), float(centre - low * std_err)

@@ -8,6 +8,8 @@ estimate.json    the result, as `annealz estimate --json` prints it
 run.json         settings and versions; written first, so that it marks the folder as a run's
 """
 
+import contextlib
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -39,19 +41,11 @@ class RunFolder:
     def is_done(self) -> bool:
         return (self.path / "run.npz").exists()
 
-    def create(
-        self,
-        settings: dict[str, Any],
-        model: RBM,
-        base: BernoulliBase,
-        schedule: Schedule,
-        force: bool,
-    ) -> None:
-        """Write down what the run is given. A folder that holds a run is refused without force."""
+    def check(self, force: bool) -> None:
+        """Refuse a place that cannot hold a run, or holds one already."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"the output {self.path} is a file: give a folder.")
-        present = [name for name in _FILES if (self.path / name).exists()]
-        if present and not force:
+        if self._present() and not force:
             state = "a finished run" if self.is_done() else "an unfinished run"
             raise ValueError(
                 f"the output folder {self.path} already holds {state}: choose another, resume it "
@@ -59,28 +53,33 @@ class RunFolder:
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            for name in present:
+            write_atomic(self.path / ".probe", "")
+            (self.path / ".probe").unlink()
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def create(
+        self, settings: dict[str, Any], model: RBM, base: BernoulliBase, schedule: Schedule
+    ) -> None:
+        """Write down what the run is given, in place of what was there."""
+        arrays = {
+            "weights": model.weights,
+            "hidden_bias": model.hidden_bias,
+            "visible_bias": model.visible_bias,
+            "base_logits": base.logits,
+        }
+        try:
+            for name in self._present():
                 (self.path / name).unlink()
-            arrays = {
-                "weights": model.weights,
-                "hidden_bias": model.hidden_bias,
-                "visible_bias": model.visible_bias,
-                "base_logits": base.logits,
-            }
-            self._write("run.json", json.dumps(settings, indent=1))
+            self._write_settings(settings)
             save_archive(
                 self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {}
             )
             schedule.save(self.path / "schedule.json")
         except OSError as error:
-            raise ValueError(
-                f"cannot write to the output folder {self.path}: {error.strerror or error}."
-            ) from error
-
-    def restart(self, settings: dict[str, Any]) -> None:
-        """Go over to another run of the same inputs, as settings now say."""
-        self._write("run.json", json.dumps(settings, indent=1))
-        self.checkpoint.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.remove()
+            raise self._refusal(error) from error
 
     def inputs(self) -> tuple[dict[str, Any], RBM, BernoulliBase, Schedule]:
         """(settings, model, base, schedule) as they were given."""
@@ -89,8 +88,10 @@ class RunFolder:
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
         try:
             settings = json.loads(record.read_text())
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{record} is damaged: {error}.") from error
+            if settings.pop("digest") != _digest(settings):
+                raise ValueError("its digest does not match")
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise ValueError(f"{record} was altered or damaged: {error}.") from error
         arrays, _ = load_archive(self.path / "inputs.npz")
         model = RBM.checked(arrays["weights"], arrays["hidden_bias"], arrays["visible_bias"])
         base = BernoulliBase.from_logits(arrays["base_logits"], settings["base"])
@@ -111,7 +112,7 @@ class RunFolder:
         }
         meta = {"log_z0": run.log_z0, "seed": run.seed, "purpose": run.purpose,
                 "seconds": run.seconds, "messages": list(run.messages)}  # fmt: skip
-        self._write("estimate.json", json.dumps(result, indent=1))
+        write_atomic(self.path / "estimate.json", json.dumps(result, indent=1))
         save_archive(self.path / "run.npz", arrays, meta)
         self.checkpoint.unlink(missing_ok=True)
 
@@ -145,5 +146,18 @@ class RunFolder:
         if not any(self.path.iterdir()):
             self.path.rmdir()
 
-    def _write(self, name: str, text: str) -> None:
-        write_atomic(self.path / name, text)
+    def _present(self) -> list[str]:
+        return [name for name in _FILES if (self.path / name).exists()]
+
+    def _refusal(self, error: OSError) -> ValueError:
+        return ValueError(
+            f"cannot write to the output folder {self.path}: {error.strerror or error}."
+        )
+
+    def _write_settings(self, settings: dict[str, Any]) -> None:
+        record = {**settings, "digest": _digest(settings)}
+        write_atomic(self.path / "run.json", json.dumps(record, indent=1))
+
+
+def _digest(settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

@@ -25,7 +25,7 @@ __all__ = ["add_compensated", "log_sum", "softplus_difference"]
 
 def softplus_difference(low: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
     """softplus(low + step) - softplus(low), to the last digits of `step`."""
-    above = low > 0
+    above = jnp.where(low == 0, step > 0, low > 0)
     turned = jnp.where(above, -step, step)
     inner = jax.nn.sigmoid(-jnp.abs(low)) * jnp.expm1(turned)
     is_lost = (jnp.abs(low) > 87) & (turned > 70)

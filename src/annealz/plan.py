@@ -22,7 +22,7 @@ from annealz.schedules.schedule import Schedule
 from annealz.schedules.varopt import varopt
 from annealz.survey import survey, survey_knots
 
-__all__ = ["PILOTED", "SCHEDULE_NAMES", "pilot_sweeps", "plan_schedule"]
+__all__ = ["PILOTED", "SCHEDULE_NAMES", "check_name", "pilot_sweeps", "plan_schedule"]
 
 PILOTED = ("gms13", "varopt", "varopt-0.009", "varopt-0.006", "varopt-0.003", "varopt-fixed-point")
 SCHEDULE_NAMES = (*SCHEDULES, *PILOTED)
@@ -82,14 +82,20 @@ def _num_updates(pilot_scale: float) -> int:
     return max(12, round(6000 * pilot_scale))
 
 
+def check_name(name: str) -> None:
+    """Refuse what is no name of a schedule; varopt- takes any largest step."""
+    if name not in SCHEDULE_NAMES:
+        try:
+            is_known = name.startswith("varopt-") and np.isfinite(float(name[len("varopt-") :]))
+        except ValueError:
+            is_known = False
+        if not is_known:
+            names = ", ".join(SCHEDULE_NAMES)
+            raise ValueError(f"unknown schedule {name!r}: choose one of {names}.")
+
+
 def _varopt_options(name: str) -> tuple[str, float | None]:
+    check_name(name)
     if name in ("varopt", "varopt-fixed-point"):
         return ("quadrature" if name == "varopt" else "fixed_point"), None
-    try:
-        limit = float(name.removeprefix("varopt-"))
-    except ValueError:
-        limit = np.nan
-    if not np.isfinite(limit):
-        names = ", ".join(SCHEDULE_NAMES)
-        raise ValueError(f"unknown schedule {name!r}: choose one of {names}.")
-    return "quadrature", limit
+    return "quadrature", float(name.removeprefix("varopt-"))

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, UInt32
 
-__all__ = ["Bits", "Stream", "check_seed"]
+__all__ = ["Bits", "Stream", "check_seed", "derive_seed"]
 
 _GOLDEN = 0x9E3779B9
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -34,6 +34,12 @@ def check_seed(seed: int) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise ValueError(f"seed must be an integer from 0 to 2**64 - 1, got {seed!r}.")
     return int(seed)
+
+
+def derive_seed(seed: int, *words: object) -> int:
+    """Another seed, unrelated to the seeds of other words."""
+    text = " ".join(str(word) for word in (check_seed(seed), *words))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 class Stream(eqx.Module):

@@ -57,7 +57,12 @@ def survey(
         ess=run.trace.ess,
         sweeps=run.sweeps,
         seconds=run.seconds,
-        provenance={"pilot": "annealed", "num_steps": num_steps, "num_chains": num_chains},
+        provenance={
+            "pilot": "annealed",
+            "num_steps": num_steps,
+            "num_chains": num_chains,
+            "seed": seed,
+        },
     )
 
 
@@ -115,6 +120,7 @@ def survey_knots(
             "num_chains": num_chains,
             "num_updates": num_updates,
             "num_burn_in": num_burn_in,
+            "seed": seed,
         },
     )
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Seed
@@ -60,7 +61,8 @@ def _show(result: Comparison) -> None:
     exact = "" if result.exact_log_z is None else f", exact log Z {result.exact_log_z:.4f}"
     count = len(result.contenders[0].log_weights)
     console.print(
-        f"{result.model}: {count} replicates of {result.budget:,} sweeps, base {result.base}{exact}",
+        f"{escape(result.model)}: {count} replicates of {result.budget:,} sweeps, "
+        f"base {result.base}{exact}",
         highlight=False,
     )
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -72,6 +74,7 @@ def _show(result: Comparison) -> None:
         "off by (s.e.)",
         "ESS: median (range)",
         "Var log w",
+        "status",
     )
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "schedule" else "right")
@@ -79,7 +82,7 @@ def _show(result: Comparison) -> None:
         gap = "–"
         if result.exact_log_z is not None:
             off = c.log_z - result.exact_log_z
-            gap = f"{off:+.4f} ({off / c.std_err:+.1f})"
+            gap = f"{off:+.4f}" + (f" ({off / c.std_err:+.1f})" if c.std_err > 0 else "")
         low, high = c.variance_interval()
         table.add_row(
             c.name,
@@ -89,8 +92,9 @@ def _show(result: Comparison) -> None:
             gap,
             f"{sorted(c.ess)[len(c.ess) // 2]:.0f} ({c.ess.min():.0f}–{c.ess.max():.0f})",
             f"{c.variance.mean():.3f} ({low:.3f} … {high:.3f})",
+            c.status.value,
         )
     console.print(table)
     console.print(result.verdict, highlight=False, soft_wrap=True)
     for message in result.messages:
-        console.print(f"! {message}", style="yellow", highlight=False, soft_wrap=True)
+        console.print(escape(f"! {message}"), style="yellow", highlight=False, soft_wrap=True)

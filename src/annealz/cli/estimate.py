@@ -38,7 +38,7 @@ def estimate(
     data: Data = None,
     marginal: Marginal = "visible",
     target_std_err: Annotated[
-        float | None, typer.Option(help="Run anew with more chains until the error is this small.")
+        float | None, typer.Option(help="Take as many chains as this error needs.")
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
@@ -105,6 +105,8 @@ def interrupted(folder: RunFolder | None) -> typer.Exit:
     if folder is not None and folder.checkpoint.exists():
         print(f"annealz: interrupted; go on with: annealz resume {folder.path}", file=sys.stderr)
     else:
+        if folder is not None and folder.path.parent == _SCRATCH:
+            folder.remove()
         print("annealz: interrupted, and nothing was saved.", file=sys.stderr)
     return typer.Exit(130)
 

@@ -23,7 +23,9 @@ def schedule(
     name: Annotated[
         str, typer.Option("--schedule", help=f"{', '.join(SCHEDULE_NAMES)}.")
     ] = "varopt",
-    steps: Annotated[int, typer.Option(help="Annealing steps K.")] = 10_000,
+    steps: Annotated[
+        int | None, typer.Option(help="Annealing steps K (10000 where not given).")
+    ] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="The schedule, as JSON.")] = Path(
         "schedule.json"
     ),
@@ -41,6 +43,10 @@ def schedule(
     """
     picture = out.with_suffix(".png") if plot is None else plot
     check_plot(picture)
+    if picture == out:
+        raise ValueError(
+            f"{out} cannot be both the schedule and its picture: give it another ending."
+        )
     for path in (out, picture):
         if path.exists() and not force:
             raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
@@ -66,5 +72,5 @@ def schedule(
     if "predicted_gain" in report:
         print(
             f"J: {report['linear_cost']:.4g} linear, {report['cost']:.4g} now: under perfect mixing the "
-            f"variance of log w falls by {report['predicted_gain']:.2f}"
+            f"variance of log w falls by a factor of {report['predicted_gain']:.2f}"
         )

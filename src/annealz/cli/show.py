@@ -5,6 +5,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure, SubFigure
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from annealz.estimate import Estimate
@@ -22,10 +23,10 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
     table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
     table.add_column()
     for label, value in estimate.rows():
-        table.add_row(label, f"[bold]{value}[/bold]" if label == "log Z" else value)
+        table.add_row(label, f"[bold]{value}[/bold]" if label == "log Z" else escape(value))
     console.print(table)
     for message in estimate.messages:
-        console.print(f"! {message}", style="yellow", highlight=False, soft_wrap=True)
+        console.print(escape(f"! {message}"), style="yellow", highlight=False, soft_wrap=True)
 
 
 def check_plot(path: Path | None) -> None:

@@ -95,6 +95,11 @@ class RBM(eqx.Module):
         return matmul(h, self.hidden_bias) + jax.nn.softplus(self.visible_logits(h)).sum(-1)
 
     @property
+    def name(self) -> str:
+        """What to call a model that came without a name."""
+        return f"rbm-{self.num_hidden}x{self.num_visible}"
+
+    @property
     def digest(self) -> str:
         """Hexadecimal SHA-256 of shape and parameters: the identity of the distribution."""
         hasher = hashlib.sha256(f"rbm {self.num_hidden} {self.num_visible}".encode())

@@ -32,5 +32,6 @@ def gms13(terrain: Terrain, num_steps: int) -> Schedule:
     shares = np.maximum(shares, _LEAST_SHARE * (shares.sum() or 1.0) * widths)
     clock = np.concatenate([[0], np.cumsum(shares)])
     betas = np.interp(np.linspace(0, 1, num_steps + 1), clock / clock[-1], knots)
-    provenance = {**terrain.provenance, "pilot_sweeps": terrain.sweeps}
+    spent = {"pilot_sweeps": terrain.sweeps, "pilot_seconds": terrain.seconds}
+    provenance = {**terrain.provenance, **spent}
     return from_increments(np.diff(betas), "gms13", provenance)

@@ -61,6 +61,7 @@ def varopt(
     smooth = terrain.smoothed(width)
     times = np.linspace(0, 1, num_steps + 1)
     provenance = {**smooth.provenance, "method": method, "pilot_sweeps": terrain.sweeps}
+    provenance["pilot_seconds"] = terrain.seconds
     exactly = max_step is not None and deceleration == "exact"
     if method == "fixed_point":
         betas, report = fixed_point(smooth, times)
