@@ -3,6 +3,7 @@
 import json
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -34,7 +35,10 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare schedules on MODEL at equal total cost, pilots charged."""
+    """Compare schedules on MODEL at equal total cost, pilots charged.
+
+    The figure goes to compare-NAME.png, unless --plot says where or --json is given.
+    """
     check_plot(plot)
     with show_labelled_progress(quiet) as progress:
         result = compare_schedules(
@@ -52,8 +56,11 @@ def compare(
         print(json.dumps(result.to_dict(), allow_nan=False))
     else:
         _show(result)
-    if plot is not None:
-        save_figure(result.plot(), plot)
+    picture = Path(f"compare-{result.model}.png") if plot is None and not as_json else plot
+    if picture is not None:
+        save_figure(result.plot(), picture)
+    if not as_json:
+        print(f"figure: {picture}")
 
 
 def _show(result: Comparison) -> None:
@@ -90,7 +97,7 @@ def _show(result: Comparison) -> None:
             f"{c.sweeps['pilot']:,}",
             f"{c.log_z:.4f} ± {c.std_err:.4f}",
             gap,
-            f"{sorted(c.ess)[len(c.ess) // 2]:.0f} ({c.ess.min():.0f}–{c.ess.max():.0f})",
+            f"{np.median(c.ess):.0f} ({c.ess.min():.0f}–{c.ess.max():.0f})",
             f"{c.variance.mean():.3f} ({low:.3f} … {high:.3f})",
             c.status.value,
         )
