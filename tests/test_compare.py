@@ -200,6 +200,13 @@ def test_compare_prints_a_table(capsys, model: Path, tmp_path: Path):
     assert (tmp_path / "c.png").read_bytes().startswith(PNG)
 
 
+def test_compare_draws_its_figure_unasked(capsys, model: Path, tmp_path: Path):
+    status, out, _ = run(capsys, "compare", model, *FAST, "--quiet")
+    assert status == 0
+    assert "figure: compare-small.png" in out
+    assert (tmp_path / "compare-small.png").read_bytes().startswith(PNG)
+
+
 def test_compare_prints_json(capsys, model: Path):
     status, out, err = run(capsys, "compare", model, *FAST, "--json", "--quiet")
     assert (status, err) == (0, "")

@@ -1,6 +1,7 @@
 """`annealz compare`: all schedules at equal total cost."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
