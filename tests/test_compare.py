@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from annealz.cli.main import _status
 from annealz.compare import Comparison, Contender, compare_schedules
 from annealz.formats import save_rbm
 from annealz.models.exact import exact_log_z
 from annealz.plan import SCHEDULE_NAMES, pilot_sweeps
 from annealz.schedules import Schedule
 from annealz.testing import assert_within_mc_error, random_rbm
+from test_cli import refused, run
 
 MODEL = random_rbm(4, 6, 0.6, 11)
 SMALL = {"num_steps": 300, "num_chains": 400, "num_replicates": 3}
@@ -170,21 +170,6 @@ def test_variance_of_log_weights():
 def model(tmp_path: Path) -> Path:
     save_rbm(tmp_path / "small.npz", MODEL)
     return tmp_path / "small.npz"
-
-
-def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    status = _status([str(a) for a in arguments])
-    captured = capsys.readouterr()
-    return status, captured.out, captured.err
-
-
-def refused(capsys, *arguments: object) -> str:
-    status, out, err = run(capsys, *arguments)
-    assert status == 2
-    assert out == ""
-    assert err.count("\n") == 1
-    assert err.startswith("annealz: ")
-    return err
 
 
 FAST = ["--steps", 300, "--chains", 400, "--replicates", 2, "--schedules", "linear, varopt,gms13"]
