@@ -65,7 +65,7 @@ def compare(
 
 
 def _show(result: Comparison) -> None:
-    console = Console(width=None if Console().is_terminal else 120)
+    console = Console(width=None if Console().is_terminal else 140)
     exact = "" if result.exact_log_z is None else f", exact log Z {result.exact_log_z:.4f}"
     count = len(result.contenders[0].log_weights)
     console.print(
