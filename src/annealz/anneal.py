@@ -281,7 +281,7 @@ def _merge(
     """The records of steps start + 1 .. stop, each merged over the blocks."""
     steps = [k for k in range(start + 1, stop + 1) if k % every == 0 or k == last]
     parts = jax.tree.map(lambda a: np.asarray(a, np.float64), parts)
-    return [_merge_one(jax.tree.map(lambda a: a[i], parts), k) for i, k in enumerate(steps)]  # noqa: B023
+    return [_merge_one(jax.tree.map(lambda a: a[i], parts), k) for i, k in enumerate(steps)]  # noqa: B023 (used at once)
 
 
 def _merge_one(parts: list[Record], step: int) -> dict[str, Any]:
