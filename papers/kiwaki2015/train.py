@@ -2,11 +2,12 @@
 
     python papers/kiwaki2015/train.py mnist-pcd-20 --mnist FOLDER --out FILE
 
-The settings of every packaged model are in `SETTINGS` below; 250,000 updates of 100 digits each,
-intensities sampled anew for every minibatch, plain SGD at a fixed learning rate.
+The settings of every model are in `TABLE` below; 250,000 updates of 100 digits each, intensities
+sampled anew for every minibatch, plain SGD.
 """
 
 import argparse
+import os
 import time
 from typing import Any
 
@@ -17,25 +18,39 @@ from annealz.formats import save_rbm
 from annealz.models.exact import MAX_UNITS, exact_log_z
 from annealz.training import train
 
-COMMON = {
-    "num_hidden": 20,
-    "num_updates": 250_000,
-    "learning_rate": 0.01,
-    "weight_decay": 0.0,
-    "batch_size": 100,
-    "seed": 0,
+# One line a model: hidden units, algorithm, Gibbs steps, learning rate at the start and at the end
+# (None: fixed), weight decay.
+TABLE: dict[str, tuple[int, str, int, float, float | None, float]] = {
+    "mnist-pcd-20": (20, "pcd", 1, 0.01, None, 0.0),
+    "mnist-cd1-20": (20, "cd", 1, 0.01, None, 0.0),
+    "mnist-cd25-20": (20, "cd", 25, 0.01, None, 0.0),
+    "mnist-pcd-500": (500, "pcd", 1, 0.01, None, 0.0),
+    "mnist-cd1-500": (500, "cd", 1, 0.01, None, 0.0),
+    "mnist-cd25-500": (500, "cd", 25, 0.01, None, 0.0),
 }
 SETTINGS: dict[str, dict[str, Any]] = {
-    "mnist-pcd-20": {**COMMON, "algorithm": "pcd", "gibbs_steps": 1},
-    "mnist-cd1-20": {**COMMON, "algorithm": "cd", "gibbs_steps": 1},
-    "mnist-cd25-20": {**COMMON, "algorithm": "cd", "gibbs_steps": 25},
+    name: {
+        "num_hidden": hidden,
+        "num_updates": 250_000,
+        "learning_rate": rate,
+        "final_learning_rate": final_rate,
+        "weight_decay": decay,
+        "batch_size": 100,
+        "seed": 0,
+        "algorithm": algorithm,
+        "gibbs_steps": steps,
+    }
+    for name, (hidden, algorithm, steps, rate, final_rate, decay) in TABLE.items()
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=SETTINGS)
-    parser.add_argument("--mnist", required=True, help="folder with the IDX files")
+    folder = os.environ.get("ANNEALZ_MNIST")
+    parser.add_argument(
+        "--mnist", default=folder, required=folder is None, help="folder with the IDX files"
+    )
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
     settings = SETTINGS[arguments.name]

@@ -99,6 +99,7 @@ def train(
     gibbs_steps: int = 1,
     num_updates: int = 250_000,
     learning_rate: float = 0.01,
+    final_learning_rate: float | None = None,
     weight_decay: float = 0.0,
     batch_size: int = 100,
     seed: int = 0,
@@ -107,7 +108,8 @@ def train(
 ) -> RBM:
     """An RBM fitted to data (rows, visible) in [0, 1].
 
-    `report(updates, model)` is called every `report_every` updates.
+    With `final_learning_rate` the rate goes linearly from `learning_rate` at the first update to it
+    at the last. `report(updates, model)` is called every `report_every` updates.
     """
     if algorithm not in ("cd", "pcd"):
         raise ValueError(f"algorithm must be cd or pcd, got {algorithm!r}.")
@@ -119,7 +121,12 @@ def train(
     ):
         if count < 1:
             raise ValueError(f"{name} must be at least 1, got {count}.")
-    optimiser = optax.chain(optax.add_decayed_weights(weight_decay), optax.sgd(learning_rate))
+    rate = (
+        learning_rate
+        if final_learning_rate is None
+        else optax.linear_schedule(learning_rate, final_learning_rate, max(num_updates - 1, 1))
+    )
+    optimiser = optax.chain(optax.add_decayed_weights(weight_decay), optax.sgd(rate))
     state = initial_state(smoothed_means(data), num_hidden, optimiser, batch_size, seed)
     stream = Stream(seed, "training")
     on_device = jnp.asarray(data, jnp.float32)
