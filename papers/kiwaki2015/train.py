@@ -1,22 +1,19 @@
 """Train one of the paper's RBMs on MNIST.
 
-    python papers/kiwaki2015/train.py mnist-pcd-20 --mnist FOLDER --out FILE
+    python papers/kiwaki2015/train.py mnist-pcd-20 --out mnist-pcd-20.npz
 
 The settings of every model are in `TABLE` below; 250,000 updates of 100 digits each, intensities
-sampled anew for every minibatch, plain SGD.
+sampled anew for every minibatch, plain SGD. The work is that of `annealz train`, whose command is
+printed: a training that was cut off goes on when this is run again.
 """
 
 import argparse
-import os
-import time
-from typing import Any
+import shlex
+import sys
+from pathlib import Path
 
-import numpy as np
-
-from annealz.data import load_mnist
-from annealz.formats import save_rbm
-from annealz.models.exact import MAX_UNITS, exact_log_z
-from annealz.training import train
+from annealz.cli.main import main as annealz
+from annealz.training.folder import TrainingFolder
 
 # One line a model: hidden units, algorithm, Gibbs steps, learning rate at the start and at the end
 # (None: fixed), weight decay.
@@ -28,49 +25,34 @@ TABLE: dict[str, tuple[int, str, int, float, float | None, float]] = {
     "mnist-cd1-500": (500, "cd", 1, 0.01, None, 0.0),
     "mnist-cd25-500": (500, "cd", 25, 0.01, None, 0.0),
 }
-SETTINGS: dict[str, dict[str, Any]] = {
-    name: {
-        "num_hidden": hidden,
-        "num_updates": 250_000,
-        "learning_rate": rate,
-        "final_learning_rate": final_rate,
-        "weight_decay": decay,
-        "batch_size": 100,
-        "seed": 0,
-        "algorithm": algorithm,
-        "gibbs_steps": steps,
-    }
-    for name, (hidden, algorithm, steps, rate, final_rate, decay) in TABLE.items()
-}
+NUM_UPDATES, BATCH_SIZE, SEED = 250_000, 100, 0
+
+
+def command(name: str, out: Path) -> list[str]:
+    """The arguments of annealz that train this model."""
+    hidden, algorithm, gibbs_steps, rate, final_rate, decay = TABLE[name]
+    words = ["train", "mnist", "--out", out, "--hidden", hidden, "--algorithm", algorithm]
+    words += ["--gibbs-steps", gibbs_steps, "--updates", NUM_UPDATES, "--learning-rate", rate]
+    words += [] if final_rate is None else ["--final-learning-rate", final_rate]
+    words += ["--weight-decay", decay, "--batch", BATCH_SIZE, "--seed", SEED]
+    return [str(word) for word in words]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=SETTINGS)
-    folder = os.environ.get("ANNEALZ_MNIST")
-    parser.add_argument(
-        "--mnist", default=folder, required=folder is None, help="folder with the IDX files"
-    )
-    parser.add_argument("--out", required=True)
+    parser.add_argument("name", choices=TABLE)
+    parser.add_argument("--mnist", help="folder with the IDX files (else fetched once)")
+    parser.add_argument("--out", type=Path, help="the model file (NAME.npz where not given)")
     arguments = parser.parse_args()
-    settings = SETTINGS[arguments.name]
-    data = load_mnist(arguments.mnist, "train")
-    start = time.perf_counter()
-
-    def report(updates, model):
-        if updates % 50_000 == 0:
-            size = float(np.sqrt((np.asarray(model.weights) ** 2).mean()))
-            print(
-                f"{arguments.name} {updates:7d} updates  rms weight {size:.3f}  "
-                f"{time.perf_counter() - start:.0f} s",
-                flush=True,
-            )
-
-    model = train(data, report=report, **settings)
-    meta = {"name": arguments.name, "training": settings, "digest": model.digest}
-    if model.num_hidden <= MAX_UNITS:
-        meta["exact_log_z"] = exact_log_z(model)
-    save_rbm(arguments.out, model, meta)
+    out = arguments.out or Path(f"{arguments.name}.npz")
+    folder = TrainingFolder.beside(out)
+    if folder.is_training():
+        words = ["resume", str(folder.path)]
+    else:
+        words = command(arguments.name, out)
+        words += [] if arguments.mnist is None else ["--mnist", arguments.mnist]
+    print(f"annealz {shlex.join(words)}", file=sys.stderr)
+    annealz(words)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ run.json         settings and versions; written first, so that it marks the fold
 """
 
 import contextlib
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.files import write_atomic
 from annealz.formats.archive import load_archive, save_archive
+from annealz.formats.record import load_record, save_record
 from annealz.models.rbm import RBM
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
@@ -71,7 +71,7 @@ class RunFolder:
         try:
             for name in self._present():
                 (self.path / name).unlink()
-            self._write_settings(settings)
+            save_record(self.path / "run.json", settings)
             save_archive(
                 self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {}
             )
@@ -86,12 +86,7 @@ class RunFolder:
         record = self.path / "run.json"
         if not record.is_file():
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
-        try:
-            settings = json.loads(record.read_text())
-            if settings.pop("digest") != _digest(settings):
-                raise ValueError("its digest does not match")
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise ValueError(f"{record} was altered or damaged: {error}.") from error
+        settings = load_record(record)
         arrays, _ = load_archive(self.path / "inputs.npz")
         model = RBM.checked(arrays["weights"], arrays["hidden_bias"], arrays["visible_bias"])
         base = BernoulliBase.from_logits(arrays["base_logits"], settings["base"])
@@ -153,11 +148,3 @@ class RunFolder:
         return ValueError(
             f"cannot write to the output folder {self.path}: {error.strerror or error}."
         )
-
-    def _write_settings(self, settings: dict[str, Any]) -> None:
-        record = {**settings, "digest": _digest(settings)}
-        write_atomic(self.path / "run.json", json.dumps(record, indent=1))
-
-
-def _digest(settings: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

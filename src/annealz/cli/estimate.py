@@ -11,7 +11,7 @@ import typer
 
 from annealz.cli.options import Base, Data, Force, Json, Marginal, Model, Plot, Quiet, Seed
 from annealz.cli.progress import show_enumeration, show_progress
-from annealz.cli.show import check_plot, save_figure, show_estimate
+from annealz.cli.show import check_plot, save_figure, show_result
 from annealz.data.array import read_data
 from annealz.estimate import Estimate, estimate_log_z
 from annealz.folder import RunFolder
@@ -89,7 +89,7 @@ def estimate(
 
 def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_json: bool) -> None:
     """Show the result; a result that could not be saved is shown all the same, with status 2."""
-    show_estimate(result, as_json)
+    show_result(result, as_json, "log Z")
     if plot is not None:
         save_figure(result.plot(), plot)
     if folder is None:

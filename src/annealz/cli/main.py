@@ -14,6 +14,7 @@ from annealz.cli.estimate import estimate
 from annealz.cli.models import models
 from annealz.cli.resume import resume
 from annealz.cli.schedule import schedule
+from annealz.cli.train import train
 
 __all__ = ["app", "main"]
 
@@ -27,6 +28,7 @@ app.command()(estimate)
 app.command()(resume)
 app.command()(schedule)
 app.command()(compare)
+app.command()(train)
 app.command()(models)
 
 
@@ -62,7 +64,7 @@ def _status(arguments: list[str]) -> int:
         sys.stderr.close()
         return 0
     except MemoryError:
-        return _fail("not enough memory: take fewer chains.")
+        return _fail("not enough memory: take fewer chains or smaller batches.")
     except (ValueError, OSError) as error:
         return _fail(str(error))
     except Exception as error:

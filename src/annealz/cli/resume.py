@@ -9,19 +9,26 @@ from annealz.cli.estimate import finish, interrupted
 from annealz.cli.options import Json, Plot, Quiet
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot
+from annealz.cli.train import resume_training
 from annealz.estimate import resume as resume_run
 from annealz.folder import RunFolder
+from annealz.training.folder import TrainingFolder
 
 __all__ = ["resume"]
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(help="The folder of the run.")],
+    folder: Annotated[Path, typer.Argument(help="The folder of the run or training.")],
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with the run in FOLDER, to the same result as if it had never stopped."""
+    """Go on with the run or training in FOLDER, to the same result as if it had never stopped."""
+    if TrainingFolder(folder).is_training():
+        if plot is not None:
+            raise ValueError("a training has no picture: leave out --plot.")
+        resume_training(folder, as_json, quiet)
+        return
     check_plot(plot)
     run_folder = RunFolder(folder)
     try:

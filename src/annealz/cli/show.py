@@ -2,30 +2,39 @@
 
 import json
 from pathlib import Path
+from typing import Any, Protocol
 
 from matplotlib.figure import Figure, SubFigure
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from annealz.estimate import Estimate
-
-__all__ = ["check_plot", "save_figure", "show_estimate"]
+__all__ = ["check_plot", "save_figure", "show_result"]
 
 
-def show_estimate(estimate: Estimate, as_json: bool) -> None:
-    """Print the estimate."""
+class Result(Protocol):
+    """What can be shown."""
+
+    @property
+    def messages(self) -> tuple[str, ...]: ...
+    def rows(self) -> list[tuple[str, str]]: ...
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def show_result(result: Result, as_json: bool, highlight: str) -> None:
+    """Print a result, as one JSON object or as a table with this row in bold."""
     if as_json:
-        print(json.dumps(estimate.to_dict(), allow_nan=False))
+        print(json.dumps(result.to_dict(), allow_nan=False))
         return
     console = Console()
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
-    table.add_column()
-    for label, value in estimate.rows():
-        table.add_row(label, f"[bold]{value}[/bold]" if label == "log Z" else escape(value))
+    table.add_column(overflow="fold")
+    for label, value in result.rows():
+        text = escape(value)
+        table.add_row(label, f"[bold]{text}[/bold]" if label == highlight else text)
     console.print(table)
-    for message in estimate.messages:
+    for message in result.messages:
         console.print(escape(f"! {message}"), style="yellow", highlight=False, soft_wrap=True)
 
 

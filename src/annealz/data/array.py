@@ -30,5 +30,6 @@ def read_data(path: str | Path) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{path} must hold real numbers, got dtype {array.dtype}.")
     scale = 255 if array.dtype == np.uint8 and array.max(initial=0) > 1 else 1
-    array = array.astype(np.float32) / scale
-    return array.reshape(len(array), -1) if array.ndim > 2 else array
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+        array = array.astype(np.float32) / scale
+    return array.reshape(len(array), int(np.prod(array.shape[1:]))) if array.ndim > 2 else array

@@ -11,7 +11,6 @@ as Bernoulli probabilities and sampled anew for every minibatch. Rows are drawn 
 All randomness is a function of (seed, update, row): an update needs no generator state.
 """
 
-from collections.abc import Callable
 from typing import Literal
 
 import equinox as eqx
@@ -21,13 +20,13 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
-from annealz.bases.bernoulli import smoothed_means
 from annealz.models.rbm import RBM
 from annealz.random import Bits, Stream
 
-__all__ = ["TrainingState", "initial_state", "train", "update"]
+__all__ = ["ALGORITHMS", "Algorithm", "TrainingState", "initial_state", "update"]
 
 Algorithm = Literal["cd", "pcd"]
+ALGORITHMS = ("cd", "pcd")
 
 
 class TrainingState(eqx.Module):
@@ -89,60 +88,6 @@ def update(
     step, new_optimiser = optimiser.update(gradient, state.optimiser, parameters)
     model = eqx.combine(eqx.apply_updates(parameters, step), rest)
     return TrainingState(model, new_optimiser, chains, state.num_updates + 1)
-
-
-def train(
-    data: Float[np.ndarray, "rows visible"],
-    *,
-    num_hidden: int,
-    algorithm: Algorithm = "pcd",
-    gibbs_steps: int = 1,
-    num_updates: int = 250_000,
-    learning_rate: float = 0.01,
-    final_learning_rate: float | None = None,
-    weight_decay: float = 0.0,
-    batch_size: int = 100,
-    seed: int = 0,
-    report: Callable[[int, RBM], None] | None = None,
-    report_every: int = 5_000,
-) -> RBM:
-    """An RBM fitted to data (rows, visible) in [0, 1].
-
-    With `final_learning_rate` the rate goes linearly from `learning_rate` at the first update to it
-    at the last. `report(updates, model)` is called every `report_every` updates.
-    """
-    if algorithm not in ("cd", "pcd"):
-        raise ValueError(f"algorithm must be cd or pcd, got {algorithm!r}.")
-    for name, count in (
-        ("gibbs_steps", gibbs_steps),
-        ("num_updates", num_updates),
-        ("num_hidden", num_hidden),
-        ("batch_size", batch_size),
-    ):
-        if count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count}.")
-    rate = (
-        learning_rate
-        if final_learning_rate is None
-        else optax.linear_schedule(learning_rate, final_learning_rate, max(num_updates - 1, 1))
-    )
-    optimiser = optax.chain(optax.add_decayed_weights(weight_decay), optax.sgd(rate))
-    state = initial_state(smoothed_means(data), num_hidden, optimiser, batch_size, seed)
-    stream = Stream(seed, "training")
-    on_device = jnp.asarray(data, jnp.float32)
-
-    @eqx.filter_jit  # no donation: `report` may keep the model it was given
-    def advance(data, state, count):
-        return jax.lax.fori_loop(
-            0, count, lambda _, s: update(s, data, optimiser, stream, algorithm, gibbs_steps), state
-        )
-
-    for done in range(0, num_updates, report_every):
-        count = min(report_every, num_updates - done)
-        state = advance(on_device, state, jnp.int32(count))
-        if report is not None:
-            report(done + count, state.model)
-    return state.model
 
 
 def _sweep(model: RBM, bits: Bits, v, sweep, num_sweeps):

@@ -1,0 +1,105 @@
+"""`annealz train`: an RBM fitted to data, written to a model file."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from annealz.cli.options import Force, Json, Quiet, Seed
+from annealz.cli.progress import show_training
+from annealz.cli.show import show_result
+from annealz.data.source import DataSource
+from annealz.training import job
+from annealz.training.contrastive import ALGORITHMS, Algorithm
+from annealz.training.folder import TrainingFolder
+from annealz.training.outcome import Outcome
+from annealz.training.settings import Settings
+
+__all__ = ["resume_training", "train"]
+
+
+def train(
+    data: Annotated[
+        str, typer.Argument(help="mnist, or a file of rows in [0, 1]: npy, npz, IDX (gz or not).")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file (npz) to write.")],
+    hidden: Annotated[int, typer.Option(help="Hidden units.")] = 20,
+    algorithm: Annotated[str, typer.Option(help=f"{' or '.join(ALGORITHMS)}.")] = "pcd",
+    gibbs_steps: Annotated[int, typer.Option(help="Gibbs sweeps an update.")] = 1,
+    updates: Annotated[int, typer.Option(help="Parameter updates.")] = 250_000,
+    learning_rate: Annotated[float, typer.Option(help="Of the first update.")] = 0.01,
+    final_learning_rate: Annotated[
+        float | None, typer.Option(help="Of the last update, reached linearly.")
+    ] = None,
+    weight_decay: Annotated[float, typer.Option(help="Pull at the weights, not the biases.")] = 0.0,
+    batch: Annotated[int, typer.Option(help="Rows an update, and chains.")] = 100,
+    seed: Seed = 0,
+    series: Annotated[
+        int | None, typer.Option(help="Keep the model every so many updates as well.")
+    ] = None,
+    mnist: Annotated[
+        Path | None, typer.Option(help="Folder with the MNIST files (else fetched once).")
+    ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="Seconds between checkpoints.", min=0)
+    ] = 15.0,
+    force: Force = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train an RBM on DATA by contrastive divergence.
+
+    Checkpoints, and the models of --series, go to the folder FILE.training beside the model file.
+    """
+    settings = Settings(
+        num_hidden=hidden,
+        algorithm=cast(Algorithm, algorithm),
+        gibbs_steps=gibbs_steps,
+        num_updates=updates,
+        learning_rate=learning_rate,
+        final_learning_rate=final_learning_rate,
+        weight_decay=weight_decay,
+        batch_size=batch,
+        seed=seed,
+    )
+    if mnist is not None and data != "mnist":
+        raise ValueError(f"--mnist is for the data set mnist, and DATA is {data}: leave one out.")
+
+    def work(on_progress) -> Outcome:
+        return job.train_to_file(
+            DataSource.of(data, mnist),
+            settings,
+            out,
+            series=series,
+            force=force,
+            checkpoint_seconds=checkpoint_seconds,
+            on_progress=on_progress,
+        )
+
+    _go(work, TrainingFolder.beside(out), as_json, quiet)
+
+
+def resume_training(folder: Path, as_json: bool, quiet: bool) -> None:
+    """Go on with the training in a folder."""
+    _go(
+        lambda on_progress: job.resume_training(folder, on_progress=on_progress),
+        TrainingFolder(folder),
+        as_json,
+        quiet,
+    )
+
+
+def _go(work: Callable[..., Outcome], folder: TrainingFolder, as_json: bool, quiet: bool) -> None:
+    try:
+        with show_training(quiet) as progress:
+            outcome = work(progress)
+    except KeyboardInterrupt:
+        if folder.is_training():
+            words = f"interrupted; go on with: annealz resume {folder.path}"
+        else:
+            words = "interrupted, and nothing was saved."
+        print(f"annealz: {words}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    show_result(outcome, as_json, "model")

@@ -1,0 +1,34 @@
+"""How long a piece of work on the device may be, so that the host is heard in between."""
+
+import time
+
+__all__ = ["Pace"]
+
+_SECONDS = 0.25  # what a piece should take: an interrupt is answered within about this
+
+
+class Pace:
+    """The length of the next piece, by the clock, unless it is fixed.
+
+    The first piece is not counted: it is compiled.
+    """
+
+    def __init__(self, fixed: int | None = None):
+        self.length = fixed or 8
+        self._is_fixed = fixed is not None
+        self._is_compiled = False
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_) -> None:
+        spent = max(time.monotonic() - self._began, 1e-4)
+        if self._is_compiled and not self._is_fixed:
+            ideal = self._asked * _SECONDS / spent
+            self.length = int(min(max(ideal, 1), 8 * self.length))
+        self._is_compiled = True
+
+    def take(self, limit: int) -> int:
+        """The length of the next piece, at most `limit`."""
+        self._asked = min(self.length, limit)
+        return self._asked

@@ -1,0 +1,234 @@
+"""The loop over updates.
+
+It runs on the device in pieces of about a quarter of a second, so that the host can report, save and
+be interrupted in between. A state is a function of (data, settings, number of updates): pieces,
+reports and resumes change no bit of it.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from annealz.bases.bernoulli import smoothed_means
+from annealz.checkpoint import Checkpoint, Standing
+from annealz.data.source import check_rows
+from annealz.models.rbm import RBM
+from annealz.random import Stream
+from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
+from annealz.training.monitor import Fitness, Monitor
+from annealz.training.pace import Pace
+from annealz.training.settings import Settings
+
+__all__ = ["DivergenceError", "Fit", "Report", "TrainingProgress", "fit", "train"]
+
+Report = Callable[[int, RBM], None]
+
+
+class DivergenceError(ValueError):
+    """Parameters that left the real numbers."""
+
+
+class TrainingProgress(NamedTuple):
+    """Where a training stands."""
+
+    num_done: int
+    num_updates: int
+    updates_per_second: float
+    """nan until there is something to measure."""
+    fitness: Fitness
+
+
+class Fit(NamedTuple):
+    """What a training ends in."""
+
+    model: RBM
+    fitness: Fitness
+    seconds: float
+    messages: tuple[str, ...]
+
+
+def train(
+    data: Float[np.ndarray, "rows visible"],
+    *,
+    num_hidden: int,
+    algorithm: Algorithm = "pcd",
+    gibbs_steps: int = 1,
+    num_updates: int = 250_000,
+    learning_rate: float = 0.01,
+    final_learning_rate: float | None = None,
+    weight_decay: float = 0.0,
+    batch_size: int = 100,
+    seed: int = 0,
+    on_progress: Callable[[TrainingProgress], None] | None = None,
+    report: Report | None = None,
+    report_every: int = 5_000,
+    chunk_updates: int | None = None,
+) -> RBM:
+    """An RBM fitted to data (rows, visible) in [0, 1]; further axes are flattened.
+
+    Parameters
+    ----------
+    algorithm : "pcd", chains that go on from update to update, or "cd", chains from the minibatch
+    gibbs_steps : sweeps of these chains an update
+    final_learning_rate : where given, the rate goes linearly from `learning_rate` at the first
+        update to it at the last
+    weight_decay : pull at the weights (not at the biases), a unit of the rate
+    batch_size : rows drawn, with replacement, an update; and chains
+    on_progress : called a few times a second
+    report : called with (updates, model) every `report_every` updates and after the last
+    chunk_updates : updates between returns to the host; by default chosen by the clock. It changes
+        no bit of the result.
+    """
+    settings = Settings(
+        num_hidden=num_hidden,
+        algorithm=algorithm,
+        gibbs_steps=gibbs_steps,
+        num_updates=num_updates,
+        learning_rate=learning_rate,
+        final_learning_rate=final_learning_rate,
+        weight_decay=weight_decay,
+        batch_size=batch_size,
+        seed=seed,
+    )
+    return fit(
+        check_rows(data),
+        settings,
+        on_progress=on_progress,
+        report=report,
+        report_every=report_every,
+        chunk_updates=chunk_updates,
+    ).model
+
+
+def fit(
+    data: Float[np.ndarray, "rows visible"],
+    settings: Settings,
+    *,
+    on_progress: Callable[[TrainingProgress], None] | None = None,
+    report: Report | None = None,
+    report_every: int = 5_000,
+    chunk_updates: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    checkpoint_seconds: float = 15.0,
+) -> Fit:
+    """The training of these settings; `data` as `check_rows` returns them.
+
+    `checkpoint` is a file written as the training goes, and continued from where it exists.
+    """
+    for name, count in (("report_every", report_every), ("chunk_updates", chunk_updates)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count}.")
+    saver = _Saver(checkpoint, checkpoint_seconds)
+    now, spent = saver.load(Standing(0, [_start(data, settings)], []))
+    stream, rule = Stream(settings.seed, "training"), dataclasses.replace(settings, seed=0)
+    on_device, monitor = jnp.asarray(data), Monitor(data, settings.seed)
+    began, pace, rate = time.monotonic(), Pace(chunk_updates), _Rate()
+    total = settings.num_updates
+    try:
+        while True:
+            model = now.blocks[0].model
+            if (
+                report is not None
+                and now.step
+                and (now.step % report_every == 0 or now.step == total)
+            ):
+                report(now.step, model)
+            if now.step == total:
+                break
+            saver.save_if_due(now, spent + time.monotonic() - began)
+            limit = total - now.step if report is None else report_every - now.step % report_every
+            count = pace.take(min(limit, total - now.step))
+            with pace:
+                state = _advance(on_device, now.blocks[0], stream, jnp.int32(count), rule)
+                is_finite = bool(_is_finite(state.model))  # waits for the device
+            if not is_finite:
+                raise DivergenceError(
+                    f"the parameters became infinite or NaN by update {now.step + count:,} of "
+                    f"{total:,}: take a smaller learning rate."
+                )
+            now = Standing(now.step + count, [state], [])  # in one go: an interrupt may come
+            if on_progress is not None:
+                progress = TrainingProgress(now.step, total, rate(now.step), monitor(state.model))
+                on_progress(progress)
+    finally:
+        saver.save(now, spent + time.monotonic() - began)
+    model = now.blocks[0].model
+    return Fit(model, monitor(model), spent + time.monotonic() - began, tuple(saver.messages))
+
+
+def _start(data: np.ndarray, settings: Settings) -> TrainingState:
+    return initial_state(
+        smoothed_means(data),
+        settings.num_hidden,
+        settings.optimiser(),
+        settings.batch_size,
+        settings.seed,
+    )
+
+
+@eqx.filter_jit  # no donation: `report` may keep the model it was given
+def _advance(data, state: TrainingState, stream: Stream, count: Array, rule: Settings):
+    optimiser = rule.optimiser()
+
+    def body(_, state):
+        return update(state, data, optimiser, stream, rule.algorithm, rule.gibbs_steps)
+
+    return jax.lax.fori_loop(0, count, body, state)
+
+
+@eqx.filter_jit
+def _is_finite(model: RBM) -> Array:
+    parameters = (model.weights, model.hidden_bias, model.visible_bias)
+    return jnp.stack([jnp.isfinite(array).all() for array in parameters]).all()
+
+
+class _Rate:
+    """Updates a second since the first call."""
+
+    def __init__(self):
+        self._first: tuple[int, float] | None = None
+
+    def __call__(self, num_done: int) -> float:
+        clock = time.monotonic()
+        if self._first is None:
+            self._first = num_done, clock
+            return float("nan")
+        return (num_done - self._first[0]) / max(clock - self._first[1], 1e-9)
+
+
+class _Saver:
+    """The checkpoint, where there is one; a disk that refuses it is mentioned and stops nothing."""
+
+    def __init__(self, checkpoint: Checkpoint | None, seconds: float):
+        self._checkpoint = checkpoint
+        self._seconds, self._saved = seconds, time.monotonic()
+        self.messages: list[str] = []
+
+    def load(self, start: Standing) -> tuple[Standing, float]:
+        """Where the training stands, and the seconds it took."""
+        if self._checkpoint is None or not self._checkpoint.exists():
+            return start, 0.0
+        return self._checkpoint.load(start)
+
+    def save_if_due(self, now: Standing, seconds: float) -> None:
+        if time.monotonic() - self._saved > self._seconds:
+            self.save(now, seconds)
+            self._saved = time.monotonic()
+
+    def save(self, now: Standing, seconds: float) -> None:
+        if self._checkpoint is None:
+            return
+        try:
+            self._checkpoint.save(now, seconds)
+        except OSError as error:
+            path = self._checkpoint.path
+            message = f"could not write the checkpoint {path}: {error.strerror or error}."
+            if message not in self.messages:
+                self.messages.append(message)
