@@ -83,7 +83,9 @@ def climb(model: RBM) -> float:
 
     def unpack(flat: np.ndarray) -> RBM:
         parts = np.split(flat, np.cumsum(sizes)[:-1])
-        return RBM(*(part.reshape(getattr(model, n).shape) for n, part in zip(names, parts, strict=True)))
+        return RBM(
+            *(part.reshape(getattr(model, n).shape) for n, part in zip(names, parts, strict=True))
+        )
 
     start = np.concatenate([np.ravel(getattr(model, name)) for name in names]).astype(np.float64)
     found = minimize(

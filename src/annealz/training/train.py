@@ -133,16 +133,11 @@ def fit(
     total = settings.num_updates
     try:
         while True:
-            model = now.blocks[0].model
-            if (
-                report is not None
-                and now.step
-                and (now.step % report_every == 0 or now.step == total)
-            ):
-                report(now.step, model)
+            is_due = now.step > 0 and (now.step % report_every == 0 or now.step == total)
+            if report is not None and is_due:  # of the state it resumed from, too
+                report(now.step, now.blocks[0].model)
             if now.step == total:
                 break
-            saver.save_if_due(now, spent + time.monotonic() - began)
             limit = total - now.step if report is None else report_every - now.step % report_every
             count = pace.take(min(limit, total - now.step))
             with pace:
@@ -157,6 +152,7 @@ def fit(
             if on_progress is not None:
                 progress = TrainingProgress(now.step, total, rate(now.step), monitor(state.model))
                 on_progress(progress)
+            saver.save_if_due(now, spent + time.monotonic() - began)
     finally:
         saver.save(now, spent + time.monotonic() - began)
     model = now.blocks[0].model
