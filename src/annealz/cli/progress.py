@@ -44,7 +44,7 @@ def show_training(quiet: bool) -> Iterator[Callable[[TrainingProgress], None] | 
 
         def update(now: TrainingProgress) -> None:
             rate = now.updates_per_second
-            speed = "" if math.isnan(rate) else f"  {rate:,.0f} updates/s"
+            speed = "" if math.isnan(rate) else f"  {rate:,.0f}/s"
             error, likelihood = now.fitness
             note = f"error {error:.4f}  pseudo-likelihood {likelihood:.1f}{speed}"
             show("training", now.num_done, now.num_updates, note)

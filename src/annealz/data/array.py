@@ -14,7 +14,8 @@ def read_data(path: str | Path) -> np.ndarray:
     """Rows of data (rows, units), or means (units,), as float32."""
     path = Path(path)
     if not path.is_file():
-        raise ValueError(f"no data file {path}.")
+        what = f"{path} is a folder: give a file." if path.is_dir() else f"no data file {path}."
+        raise ValueError(what)
     if path.suffix == ".npz":
         arrays, _ = load_archive(path, need_checksum=False)
         if len(arrays) != 1:
