@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RBMS := .venv-rbms
+PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench install clean help
+.PHONY: estimate test test-slow lint bench paper install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,6 +28,9 @@ lint: $(READY) ## ruff and pyright
 
 bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the bare products
 	$(BIN)/python benchmarks/bench.py
+
+paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale, FRESH=1 all runs
+	$(BIN)/python papers/kiwaki2015/reproduce.py --preset $(PRESET) $(if $(FRESH),--fresh)
 
 install: $(READY) ## the virtual environment
 
