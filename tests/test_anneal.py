@@ -128,7 +128,7 @@ mutants = pytest.mark.parametrize("mutant", MUTANTS)
 
 def first_law(path: GeometricPath) -> np.ndarray:
     """The law of path.sample, by running it over all scripts of its coins."""
-    num_latent, num_units = path.weights.shape
+    num_latent, num_units = path.to_state.shape
     sizes = {0: num_units, 2: num_latent, 3: num_units}
     bits = ScriptedBits(dict(zip(sizes, scripts(*sizes.values()), strict=True)))
     states = path.sample(bits)
@@ -142,7 +142,7 @@ def expected_weight(path: GeometricPath, kernel: AbstractKernel, betas: np.ndarr
     with jax.enable_x64(True):
         wide = in_float64(path)
         law = first_law(wide)
-        states = binary_states(path.weights.shape[1])
+        states = binary_states(path.to_state.shape[1])
         for low, high in itertools.pairwise(betas):
             law = law * np.exp(np.float64(wide.log_ratio(states, low, high)))
             law = law @ transition_matrix(kernel, path, high)

@@ -140,8 +140,8 @@ def test_increments_of_a_trained_size(marginal: str, seed: int):
     base = BernoulliBase.from_means(np.linspace(0.01, 0.9, 784))
     path = GeometricPath(base, model, marginal)
     x = np.random.default_rng(seed).random((16, path.state_bias.shape[0])) < 0.3
-    latent_bias, drive = np.float64(path.latent_bias), np.float64(path.drive)
-    product = x @ drive.T
+    latent_bias, drive = np.float64(path.latent_bias), np.float64(path.to_latent.matrix)
+    product = x @ drive
     fields = product[:, :-1] + np.float64(path.latent_bias_change)
     for beta0, beta1 in ((0.5, 0.50001), (0.0, 1.0), (0.99, 1.0)):
         low, high = (float(np.float32(beta)) for beta in (beta0, beta1))
@@ -150,7 +150,7 @@ def test_increments_of_a_trained_size(marginal: str, seed: int):
             - np.logaddexp(0, latent_bias + low * fields)
         ).sum(1)
         value = _ratio(path, jnp.float32(x), np.float32(low), np.float32(high))
-        scale = (high - low) * (np.abs(fields).sum(1) + x @ np.abs(drive[-1]))
+        scale = (high - low) * (np.abs(fields).sum(1) + x @ np.abs(drive[:, -1]))
         assert (np.abs(value - truth) < 1e-6 * scale).all()
 
 

@@ -116,7 +116,7 @@ def in_float64(tree):
 
 def transition_matrix(kernel: AbstractKernel, path: GeometricPath, beta: float) -> np.ndarray:
     """T[x, y] = p(y | x) of one step, by running the kernel over all scripts, in float64."""
-    num_latent, num_units = path.weights.shape
+    num_latent, num_units = path.to_state.shape
     x, latent, y = scripts(num_units, num_latent, num_units)
     bits = ScriptedBits({0: latent, 1: y})
     with jax.enable_x64(True):

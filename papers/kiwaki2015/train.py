@@ -21,9 +21,9 @@ TABLE: dict[str, tuple[int, str, int, float, float | None, float]] = {
     "mnist-pcd-20": (20, "pcd", 1, 0.01, None, 0.0),
     "mnist-cd1-20": (20, "cd", 1, 0.01, None, 0.0),
     "mnist-cd25-20": (20, "cd", 25, 0.01, None, 0.0),
-    "mnist-pcd-500": (500, "pcd", 1, 0.01, None, 0.0),
-    "mnist-cd1-500": (500, "cd", 1, 0.01, None, 0.0),
-    "mnist-cd25-500": (500, "cd", 25, 0.01, None, 0.0),
+    "mnist-pcd-500": (500, "pcd", 1, 0.02, 0.0, 0.0),
+    "mnist-cd1-500": (500, "cd", 1, 0.02, 0.0, 0.0),
+    "mnist-cd25-500": (500, "cd", 25, 0.02, 0.0, 0.0),
 }
 NUM_UPDATES, BATCH_SIZE, SEED = 250_000, 100, 0
 

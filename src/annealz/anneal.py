@@ -43,6 +43,7 @@ _RECORD_CAPACITY = 256  # records a compiled chunk can hold
 _CHUNK_SECONDS = 0.25  # what a chunk should take: an interrupt is answered within about this
 _MAX_BLOCK = {"cpu": 1024}  # chains a block, by platform
 _MAX_BLOCK_ELSEWHERE = 16384
+_ROUND_STEPS = {"gpu": 16}  # steps a round of known length, by platform; elsewhere none
 _NUM_RECORDS = 1000  # recorded steps by default
 
 
@@ -186,17 +187,19 @@ def _advance(
     is_real = chains < num_chains  # the last block is filled up with chains that do not count
 
     def weigh(k, block: Block):
+        """The block after the increment of step k, its states unpacked; and beta_k."""
         beta0, beta1 = betas[k - 1 - start], betas[k - start]
-        increment = path.log_ratio(block.x, beta0, beta1)
+        x = path.unpack(block.x)
+        increment = path.log_ratio(x, beta0, beta1)
         total, rest = add_compensated(block.log_weights, block.compensation, increment)
         carries = {
-            name: observer.update(block.carries[name], block.x, path, beta0, beta1)
+            name: observer.update(block.carries[name], x, path, beta0, beta1)
             for name, observer in observers.items()
         }
-        return Block(block.x, total, rest, carries), beta1
+        return Block(x, total, rest, carries), beta1
 
     def move(k, block: Block, beta):
-        x = kernel.step(stream.at(k, chains), block.x, path, beta)
+        x = path.pack(kernel.step(stream.at(k, chains), block.x, path, beta))
         return Block(x, block.log_weights, block.compensation, block.carries)
 
     def plain(k, block: Block):
@@ -211,16 +214,36 @@ def _advance(
         k, slot, block, records = loop
         target = jnp.minimum((k // every + 1) * every, last)
         end = jnp.minimum(target, stop)
-        block = jax.lax.fori_loop(k + 1, end, plain, block)
+        block = _repeat(plain, k + 1, end, block)
         block, record = recorded(end, block)
         records = jax.tree.map(lambda all, one: all.at[slot].set(one), records, record)
         return end, slot + (end == target), block, records  # an unrecorded slot is written again
 
+    block = eqx.tree_at(lambda b: b.x, block, path.pack(block.x))
     like = jax.eval_shape(recorded, jnp.int32(1), block)[1]
     records = jax.tree.map(lambda a: jnp.zeros((_RECORD_CAPACITY, *a.shape), a.dtype), like)
     loop = (start, jnp.int32(0), block, records)
     _, _, block, records = jax.lax.while_loop(lambda loop: loop[0] < stop, segment, loop)
-    return block, records
+    return eqx.tree_at(lambda b: b.x, block, path.unpack(block.x)), records
+
+
+def _repeat(step, start, stop, block: Block) -> Block:
+    """step(stop - 1, … step(start, block)).
+
+    At every turn of a loop of unknown length a GPU asks the host whether to go on, which costs a
+    fifth of a small step. So most of the steps are taken in rounds of known length.
+    """
+    size = _ROUND_STEPS.get(jax.default_backend())
+    if size is not None:
+        rounds = (stop - start) // size
+
+        def take_round(i, block):
+            first = start + i * size
+            return jax.lax.fori_loop(0, size, lambda j, b: step(first + j, b), block)
+
+        block = jax.lax.fori_loop(0, rounds, take_round, block)
+        start = start + rounds * size
+    return jax.lax.fori_loop(start, stop, step, block)
 
 
 def _record(path, observers, block: Block, beta, is_real) -> Record:

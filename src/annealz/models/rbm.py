@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.products import matmul
+
 __all__ = ["RBM"]
 
 
@@ -106,11 +108,6 @@ class RBM(eqx.Module):
         for array in (self.weights, self.hidden_bias, self.visible_bias):
             hasher.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
         return hasher.hexdigest()
-
-
-def matmul(x, y):
-    """The product in true float32, on any device."""
-    return jnp.matmul(x, y, precision=jax.lax.Precision.HIGHEST)
 
 
 def _real(name: str, value) -> np.ndarray:

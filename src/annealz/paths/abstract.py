@@ -37,6 +37,14 @@ class AbstractPath(eqx.Module):
     def log_ratio(self, x, beta0, beta1) -> Float[Array, " chains"]:
         """log p*_beta1(x) - log p*_beta0(x), never formed as a difference of large numbers."""
 
+    def pack(self, x):
+        """The states as they are carried from step to step: smaller where that loses nothing."""
+        return x
+
+    def unpack(self, packed):
+        """The states that were packed."""
+        return packed
+
     def slope(self, x, beta) -> Float[Array, " chains"]:
         """U_beta(x) = d/dbeta log p*_beta(x)."""
         beta = jax.numpy.asarray(beta, jax.numpy.float32)

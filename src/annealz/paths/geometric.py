@@ -18,7 +18,7 @@ unit is worth log 2 at beta = 0, and log Z_B is the model's own log Z.
     U_beta(s)  = (c_B - c_A).s + sum_l e_l sigmoid(z_l)
     log ratio  = (beta1-beta0) (c_B - c_A).s + sum_l [softplus(z_l(beta1)) - softplus(z_l(beta0))]
 
-`drive` holds W with c_B - c_A as one more row, so that one product gives e(s) and (c_B - c_A).s,
+`to_latent` holds W with c_B - c_A as one more row, so that one product gives e(s) and (c_B - c_A).s,
 the increment, the slope and the conditional of the latent layer: XLA merges the equal products of
 one step, and a step costs two matrix products (counted in a test).
 """
@@ -29,9 +29,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from annealz.bases.bernoulli import BernoulliBase
-from annealz.models.rbm import RBM, matmul
+from annealz.models.rbm import RBM
 from annealz.numerics import softplus_difference
 from annealz.paths.abstract import AbstractBipartitePath
+from annealz.products import BinaryProduct, matmul
 from annealz.random import Bits
 
 __all__ = ["MARGINALS", "GeometricPath"]
@@ -50,8 +51,8 @@ class GeometricPath(AbstractBipartitePath):
     """
 
     base: BernoulliBase
-    weights: Float[Array, "latent units"]
-    drive: Float[Array, "latent+1 units"]
+    to_latent: BinaryProduct
+    to_state: BinaryProduct
     state_bias: Float[Array, " units"]
     state_bias_change: Float[Array, " units"]
     latent_bias: Float[Array, " latent"]
@@ -67,20 +68,21 @@ class GeometricPath(AbstractBipartitePath):
         self.base = base
         still = jnp.zeros_like(model.hidden_bias)
         if marginal == "visible":
-            self.weights = model.weights
+            weights = model.weights
             (state0, state1), (latent0, latent1) = (
                 (base.logits, model.visible_bias),
                 (still, model.hidden_bias),
             )
         else:
-            self.weights = model.weights.T
+            weights = model.weights.T
             (state0, state1), (latent0, latent1) = (
                 (still, model.hidden_bias),
                 (base.logits, model.visible_bias),
             )
         self.state_bias, self.state_bias_change = state0, state1 - state0
         self.latent_bias, self.latent_bias_change = latent0, latent1 - latent0
-        self.drive = jnp.concatenate([self.weights, self.state_bias_change[None]])
+        self.to_latent = BinaryProduct(jnp.concatenate([weights, self.state_bias_change[None]]).T)
+        self.to_state = BinaryProduct(weights)
 
     @property
     def log_z0(self) -> float:
@@ -90,6 +92,12 @@ class GeometricPath(AbstractBipartitePath):
     def sample(self, bits: Bits) -> Float[Array, "chains units"]:
         shape = (bits.num_chains, self.state_bias.shape[0])
         return bits.bernoulli(jnp.broadcast_to(self.state_bias, shape), draw=0)
+
+    def pack(self, x):
+        return x.astype(self.to_latent.state_dtype)
+
+    def unpack(self, packed):
+        return packed.astype(jnp.float32)
 
     def log_density(self, x, beta):
         fields, drive = self._fields(x)
@@ -110,8 +118,8 @@ class GeometricPath(AbstractBipartitePath):
         return self.latent_bias + beta * self._fields(x)[0]
 
     def state_logits(self, latent, beta):
-        return self.state_bias + beta * (self.state_bias_change + matmul(latent, self.weights))
+        return self.state_bias + beta * (self.state_bias_change + self.to_state(latent))
 
     def _fields(self, x):
-        product = matmul(x, self.drive.T)  # (chains, latent + 1)
+        product = self.to_latent(x)  # (chains, latent + 1)
         return product[..., :-1] + self.latent_bias_change, product[..., -1]

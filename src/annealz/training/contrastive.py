@@ -72,9 +72,9 @@ def update(
     model = state.model
     bits = stream.at(state.num_updates, jnp.arange(batch_size))
     rows = (bits.uniforms(1, draw=0)[:, 0] * len(data)).astype(jnp.int32)
-    batch = (bits.uniforms(num_visible, draw=1) < data[jnp.minimum(rows, len(data) - 1)]).astype(
-        jnp.float32
-    )
+    intensities = data[jnp.minimum(rows, len(data) - 1)]
+    is_one = (bits.uniforms(num_visible, draw=1) < intensities) | (intensities == 1)  # u may be 1
+    batch = is_one.astype(jnp.float32)
     start = batch if algorithm == "cd" else state.chains
     chains = jax.lax.fori_loop(
         0, gibbs_steps, lambda i, v: _sweep(model, bits, v, i, gibbs_steps), start
