@@ -109,10 +109,19 @@ def test_without_a_cache_the_run_goes_on_and_says_so(capsys, model, tmp_path, mo
 def test_models_lists_what_comes_with_annealz(capsys):
     status, out, _ = run(capsys, "models")
     assert status == 0
-    for name in ("mnist-pcd-20", "mnist-cd1-20", "mnist-cd25-20"):
+    names = [
+        f"mnist-{algorithm}-{size}" for algorithm in ("pcd", "cd1", "cd25") for size in (20, 500)
+    ]
+    for name in names:
         assert name in out
-    listed = json.loads(run(capsys, "models", "--json")[1])["models"]
-    assert all(entry["exact_log_z"] > 100 for entry in listed)
+    assert "CD-25, 250,000 updates, rate 0.02→0" in out
+    listed = {
+        entry["name"]: entry for entry in json.loads(run(capsys, "models", "--json")[1])["models"]
+    }
+    assert set(listed) == set(names)
+    for name, entry in listed.items():
+        assert entry["num_hidden"] == int(name.rsplit("-", 1)[1])
+        assert (entry["exact_log_z"] is not None) == (entry["num_hidden"] == 20)
 
 
 def test_exact_and_plot(capsys, model, tmp_path):
@@ -229,7 +238,7 @@ def test_bad_options(capsys, model, arguments, words):
 
 def test_unknown_model_lists_what_exists(capsys):
     message = refused(capsys, "estimate", "nope")
-    assert "mnist-cd1-20, mnist-cd25-20, mnist-pcd-20" in message
+    assert "mnist-cd1-20, mnist-cd1-500, mnist-cd25-20" in message
 
 
 def test_means_of_zero_or_one(capsys, model, tmp_path):

@@ -57,6 +57,17 @@ def test_pareto_k_of_pareto_tails():
         assert abs(np.mean(found) - shape) < 0.1
 
 
+def test_heavy_tails_need_more_effective_chains():
+    """Between k-hat = 0.5 and the limit, 25 effective chains are not enough; below 0.5 they are."""
+    verdicts = [judge(_normal(1.7, 1000, seed)) for seed in range(60)]
+    few = [v for v in verdicts if 25 <= v.ess < 100]
+    heavy = [v for v in few if 0.5 <= v.pareto_k < pareto_k_limit(1000)]
+    light = [v for v in few if v.pareto_k < 0.5]
+    assert heavy and light
+    assert all(v.status is Status.UNRELIABLE and "at least 100" in v.messages[0] for v in heavy)
+    assert all(v.status is Status.OK for v in light)
+
+
 def test_limit_grows_with_chains_up_to_its_cap():
     assert pareto_k_limit(100) == pytest.approx(0.5)
     assert pareto_k_limit(10**6) == pytest.approx(0.7)

@@ -5,7 +5,8 @@ rarely drawn, and both the mean and its apparent error come out too small. Read 
 
     Pareto k-hat     of the largest weights (PSIS; Vehtari et al. 2024), trusted below
                      min(1 - 1 / log10 N, 0.7)
-    ESS              at least 25
+    ESS              at least 25; at least 100 where k-hat is 0.5 or more, because the variance of
+                     such weights is infinite and a few of them tell too little
     Var[log w]       up to 1 the delta method's interval covers; above, the studentised bootstrap's
 
 A failure of the first two makes the estimate a likely lower bound. A large variance alone is only
@@ -31,6 +32,8 @@ __all__ = ["Judgement", "Status", "judge", "pareto_k", "pareto_k_limit"]
 
 _MIN_CHAINS = 25
 _MIN_ESS = 25
+_MIN_ESS_OF_HEAVY_TAILS = 100
+_HEAVY_TAIL = 0.5
 _MAX_DELTA_VARIANCE = 1.0
 
 
@@ -59,7 +62,8 @@ class Judgement:
         """Confidence interval of the log of the mean weight."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, got {level}.")
-        if self.variance <= _MAX_DELTA_VARIANCE and self.status is Status.OK:
+        is_light = self.pareto_k < pareto_k_limit(self.log_weights.size) and self.ess >= _MIN_ESS
+        if self.variance <= _MAX_DELTA_VARIANCE and is_light:
             return delta_interval(self.log_weights, level)
         return bootstrap_interval(self.log_weights, level)
 
@@ -78,8 +82,9 @@ def judge(log_weights: np.ndarray) -> Judgement:
             f"the largest weights have a heavy tail (Pareto k = {k:.2f}, limit "
             f"{pareto_k_limit(size):.2f})"
         )
-    if ess < _MIN_ESS <= size:
-        reasons.append(f"few chains carry the weight (ESS {ess:.1f} of {size})")
+    needed = _MIN_ESS_OF_HEAVY_TAILS if k >= _HEAVY_TAIL else _MIN_ESS
+    if ess < needed <= size:
+        reasons.append(f"few chains carry the weight (ESS {ess:.1f} of {size}, at least {needed})")
     variance = float(np.var(log_weights))
     messages = ()
     if reasons:

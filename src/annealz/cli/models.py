@@ -1,6 +1,7 @@
 """`annealz models`: the models that come with annealz."""
 
 import json
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -31,16 +32,25 @@ def models(
         print(json.dumps({"models": rows}))
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("model", "hidden", "visible", "exact log Z", "training"):
-        table.add_column(heading, justify="left" if heading in ("model", "training") else "right")
+    for heading in ("model", "units", "exact log Z", "training"):
+        table.add_column(heading, justify="right" if heading == "exact log Z" else "left")
     for name, (model, meta) in found.items():
-        exact, training = meta.get("exact_log_z"), meta.get("training", {})
+        exact = meta.get("exact_log_z")
         table.add_row(
             name,
-            str(model.num_hidden),
-            str(model.num_visible),
+            f"{model.num_visible} × {model.num_hidden}",
             "–" if exact is None else f"{exact:.4f}",
-            f"{training.get('algorithm', '?').upper()}-{training.get('gibbs_steps', '?')}, "
-            f"{training.get('num_updates', 0):,} updates, rate {training.get('learning_rate', '?')}",
+            _training(meta.get("training")),
         )
     Console().print(table)
+
+
+def _training(settings: dict[str, Any] | None) -> str:
+    """How a model was trained, in a few words."""
+    if settings is None:
+        return "–"
+    rate = f"{settings['learning_rate']:g}"
+    if settings.get("final_learning_rate") is not None:
+        rate += f"→{settings['final_learning_rate']:g}"
+    algorithm = f"{settings['algorithm'].upper()}-{settings['gibbs_steps']}"
+    return f"{algorithm}, {settings['num_updates']:,} updates, rate {rate}"
