@@ -251,7 +251,7 @@ class TestTables:
         columns = (Column("x", "x", "+.1f", ".3f"), Column("y", ""), Column("", "both", "s"))
         sheet = Sheet(columns, [(-0.04, "a", "0 of 1"), (float("nan"), None, "1")])
         assert sheet.csv() == "x,y\n-0.040,a\n,\n"
-        assert sheet.markdown() == "| x | both |\n| ---: | ---: |\n| +0.0 | 0 of 1 |\n| – | 1 |\n"
+        assert sheet.markdown() == "| x | both |\n| ---: | ---: |\n| −0.0 | 0 of 1 |\n| – | 1 |\n"
 
 
 class TestFigures:

@@ -4,7 +4,7 @@
     log-z-M            log Z-hat +- 3 SE against K     figures 2 (M = 20) and 5 (M = 500)
     ess-M              ESS against K                   figures 3 and 6
     ess-along          on-the-fly ESS against k        figure 4
-    ess-beginning      the same, k on a log axis
+    ess-beginning      the same as N / ESS - 1, on logarithmic axes
     terrain            g(beta) of every model, raw and smoothed
     error-20           |log Z-hat - log Z| against K
 
@@ -13,6 +13,7 @@ chains, their median, bars from the least to the greatest. A schedule has one co
 every figure, and points of one K stand beside each other.
 """
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,7 @@ _GREY = "#777777"
 _DODGE = 0.028  # decades of K between neighbours
 _DPI = 150
 _SMOOTHING = 0.01  # width in beta, for the eye
+_LARGE = 10_000  # K from which estimates have panels of their own
 _ALONG = (1000, 10_000, 100_000)
 _IN_FIGURE_1 = ("linear", "gms13", "sm08", "varopt")
 
@@ -73,7 +75,7 @@ def draw(results: Results, base: str) -> Iterator[tuple[str, Figure]]:
                 yield f"error-{size}", _error(results, base, shown)
     if run[0] == MODELS[0]:
         yield "ess-along", _along(results, base, run[0])
-        yield "ess-beginning", _along(results, base, run[0], zoomed=True)
+        yield "ess-beginning", _beginning(results, base, run[0])
 
 
 def _schedules(results: Results, base: str, models: list[str]) -> Figure:
@@ -108,17 +110,24 @@ def _terrain(results: Results, base: str, models: list[str]) -> Figure:
 
 
 def _log_z(results: Results, base: str, models: list[str]) -> Figure:
-    figure, panels = _panels(len(models), f"log Ẑ ± 3 standard errors, {base} base")
-    for axes, model in zip(panels, models, strict=True):
+    """All K above, and the larger ones below on a scale of their own."""
+    large = [steps for steps in {key.num_steps for key in results.cells} if steps >= _LARGE]
+    rows = (0, _LARGE) if len(large) > 1 else (0,)
+    title = f"log Ẑ ± 3 standard errors, {base} base"
+    figure, panels = _panels(len(models), title, rows=len(rows))
+    for axes, (least, model) in zip(panels, itertools.product(rows, models), strict=True):
         for name in SCHEDULES:
             steps, cells = _along_steps(results, model, base, name)
-            estimates = np.array([pool(cell, results.num_chains) for cell in cells])
-            _points(axes, name, steps, estimates[:, 0], 3 * estimates[:, [1, 1]].T)
+            shown = steps >= least
+            estimates = np.array([pool(cell, results.num_chains) for cell in cells])[shown]
+            _points(axes, name, steps[shown], estimates[:, 0], 3 * estimates[:, [1, 1]].T)
         exact = results.exact_log_z(model)
         if exact is not None:
             axes.axhline(exact, color="black", ls="--", lw=1.2, zorder=0, label="exact")
-        _axis_of_steps(axes, model)
-    panels[0].set_ylabel("log Ẑ")
+        _axis_of_steps(axes, model_label(model) + (f", K from {least:,}" if least else ""))
+        axes.ticklabel_format(axis="y", useOffset=False)
+    for axes in panels[:: len(models)]:
+        axes.set_ylabel("log Ẑ")
     _legend(figure, panels[0])
     return figure
 
@@ -130,9 +139,9 @@ def _ess(results: Results, base: str, models: list[str]) -> Figure:
         for name in SCHEDULES:
             steps, cells = _along_steps(results, model, base, name)
             _medians(axes, name, steps, [cell["ess"] for cell in cells])
-        axes.set_ylim(0, results.num_chains)
+        axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(FuncFormatter(_count))
-        _axis_of_steps(axes, model)
+        _axis_of_steps(axes, model_label(model))
     panels[0].set_ylabel("ESS")
     _legend(figure, panels[0])
     return figure
@@ -149,30 +158,58 @@ def _error(results: Results, base: str, models: list[str]) -> Figure:
             steps, cells = _along_steps(results, model, base, name)
             _medians(axes, name, steps, [np.abs(cell["log_z"] - exact) for cell in cells])
         axes.set_yscale("log")
-        _axis_of_steps(axes, model)
+        _axis_of_steps(axes, model_label(model))
     panels[0].set_ylabel("nats")
     _legend(figure, panels[0])
     return figure
 
 
-def _along(results: Results, base: str, model: str, *, zoomed: bool = False) -> Figure:
-    run = {key.num_steps for key in results.cells}
-    shown = [steps for steps in _ALONG if steps in run] or sorted(run)
+def _along(results: Results, base: str, model: str) -> Figure:
     title = f"{model_label(model)}: on-the-fly ESS as a share of the chains, {base} base"
-    figure, panels = _panels(len(shown), title, share=True)
-    for axes, num_steps in zip(panels, shown, strict=True):
+    figure, panels = _trace_panels(results, title)
+    for num_steps, axes in panels.items():
         for name in SCHEDULES:
             share, ess = results.cells[Key(model, base, name, num_steps)].trace
-            style = _style(name, every=None if zoomed else max(1, ess.size // 6))
+            style = _style(name, every=max(1, ess.size // 6))
             axes.plot(share * num_steps, ess, **style, label=schedule_label(name))
-        axes.set(xlabel="step k", ylim=(0, 1.02), title=f"K = {num_steps:,}")
-        axes.set_xlim(num_steps / 200 if zoomed else 0, num_steps)
-        if zoomed:
-            axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(_count))
-    panels[0].set_ylabel("ESS / chains")
-    _legend(figure, panels[0])
+        axes.set(xlim=(0, num_steps), ylim=(0, 1.02))
+    _label_first(figure, panels, "ESS / N")
     return figure
+
+
+def _beginning(results: Results, base: str, model: str) -> Figure:
+    title = f"{model_label(model)}: what the ESS has lost by step k, {base} base"
+    figure, panels = _trace_panels(results, title)
+    for num_steps, axes in panels.items():
+        for name in SCHEDULES:
+            share, ess = results.cells[Key(model, base, name, num_steps)].trace
+            style = _style(name, every=None)
+            axes.plot(
+                share * num_steps,
+                _positive(1 / _positive(ess) - 1),
+                **style,
+                label=schedule_label(name),
+            )
+        axes.set(xlim=(num_steps / 200, num_steps), xscale="log", yscale="log")
+    _label_first(figure, panels, "variance of N w / Σ w,  N / ESS − 1")
+    return figure
+
+
+def _trace_panels(results: Results, title: str) -> tuple[Figure, dict[int, Axes]]:
+    run = {key.num_steps for key in results.cells}
+    shown = [steps for steps in _ALONG if steps in run] or sorted(run)
+    figure, panels = _panels(len(shown), title, share=True)
+    for axes, num_steps in zip(panels, shown, strict=True):
+        axes.set(xlabel="step k", title=f"K = {num_steps:,}")
+    return figure, dict(zip(shown, panels, strict=True))
+
+
+def _label_first(figure: Figure, panels: dict[int, Axes], label: str) -> None:
+    for axes in panels.values():
+        axes.xaxis.set_major_formatter(FuncFormatter(_count))
+    first = next(iter(panels.values()))
+    first.set_ylabel(label)
+    _legend(figure, first)
 
 
 def _along_steps(
@@ -200,10 +237,13 @@ def _points(axes: Axes, name: str, steps: np.ndarray, y: np.ndarray, bars: np.nd
     axes.errorbar(x, y, yerr=bars, **style, elinewidth=1, capsize=1.5, label=schedule_label(name))
 
 
-def _panels(count: int, title: str, *, share: bool = False) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(max(4.2 * count, 6.0), 4.3), layout="constrained")
+def _panels(
+    count: int, title: str, *, rows: int = 1, share: bool = False
+) -> tuple[Figure, list[Axes]]:
+    size = (max(4.2 * count, 6.0), 0.8 + 3.5 * rows)
+    figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, fontsize=12)
-    panels = list(np.atleast_1d(figure.subplots(1, count, sharey=share)))
+    panels = list(figure.subplots(rows, count, sharey=share, squeeze=False).flat)
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(which="both", colors=_GREY)
@@ -217,8 +257,8 @@ def _legend(figure: Figure, axes: Axes) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=count, frameon=False)
 
 
-def _axis_of_steps(axes: Axes, model: str) -> None:
-    axes.set(xscale="log", xlabel="K", title=model_label(model))
+def _axis_of_steps(axes: Axes, title: str) -> None:
+    axes.set(xscale="log", xlabel="K", title=title)
     axes.xaxis.set_major_formatter(FuncFormatter(_count))
     axes.xaxis.set_minor_formatter(NullFormatter())
 

@@ -84,6 +84,4 @@ def _text(value: Any, how: str, none: str = "") -> str:
     if isinstance(value, str):
         return value
     text = format(value, how)
-    if isinstance(value, float) and value < 0 and not text.strip("-0."):
-        text = format(0.0, how)  # no minus before a rounded zero
     return text.replace("-", "−") if none else text
