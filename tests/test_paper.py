@@ -237,6 +237,13 @@ class TestTables:
         assert row["num_covered_not_ok"] == "1"
         assert float(row["largest_z_not_ok"]) == pytest.approx(10.0)
 
+    def test_coverage_adds_up_the_agreement(self):
+        results, _ = _results()
+        fine, coarse = (_rows(f(results, "uniform")) for f in (tables.agreement, tables.coverage))
+        assert [row["num_steps"] for row in coarse] == ["1000", "10000"]
+        for name in ("num_replicates", "num_ok", "num_covered_ok", "num_covered_not_ok"):
+            assert sum(int(row[name]) for row in fine) == int(coarse[-1][name])
+
     def test_runs_hold_every_replicate(self):
         results, _ = _results()
         rows = _rows(tables.runs(results))

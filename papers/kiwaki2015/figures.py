@@ -139,10 +139,10 @@ def _ess(results: Results, base: str, models: list[str]) -> Figure:
         for name in SCHEDULES:
             steps, cells = _along_steps(results, model, base, name)
             _medians(axes, name, steps, [cell["ess"] for cell in cells])
-        axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(FuncFormatter(_count))
         _axis_of_steps(axes, model_label(model))
     panels[0].set_ylabel("ESS")
+    panels[0].set_ylim(bottom=0)  # once all panels, which share it, are drawn
     _legend(figure, panels[0])
     return figure
 

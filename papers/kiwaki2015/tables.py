@@ -4,6 +4,7 @@
                  pooled (pooled.py), beside the paper's numbers
     steps        log Z-hat and median ESS at every K
     agreement    each replicate of a model whose log Z is known: z = (log Z-hat - log Z) / SE
+    coverage     the same over all models and schedules, at every K
     runs         every replicate of every cell
 
 Off is log Z-hat - log Z in nats, and in standard errors of the pooled estimate. The ESS is that of
@@ -37,6 +38,14 @@ _WHICH = (
     Column("base", ""),
     Column("schedule", "schedule"),
 )
+_AGREEMENT = (
+    Column("num_replicates", "replicates", shown="d", kept="d"),
+    Column("num_ok", "ok", shown="d", kept="d"),
+    Column("num_covered_ok", "ok and covered", shown="d", kept="d"),
+    Column("largest_z_ok", "largest abs z, ok", shown=".2f", kept=".4f"),
+    Column("num_covered_not_ok", "not ok but covered", shown="d", kept="d"),
+    Column("largest_z_not_ok", "largest abs z, not ok", shown=".2f", kept=".4f"),
+)
 
 
 def write_tables(results: Results, folder: Path) -> None:
@@ -54,6 +63,7 @@ def sheets(results: Results) -> dict[str, Sheet]:
                 out[f"table-{number}-{base}"] = estimates(results, size, base)
                 out[f"steps-{size}-{base}"] = steps(results, size, base)
         out[f"agreement-{base}"] = agreement(results, base)
+        out[f"coverage-{base}"] = coverage(results, base)
     out["runs"] = runs(results)
     return {name: sheet.without_empty() for name, sheet in out.items() if sheet.rows}
 
@@ -164,35 +174,43 @@ def agreement(results: Results, base: str) -> Sheet:
 
     Covered: the 95 % interval contains the exact value.
     """
-    columns = (
-        *_WHICH,
-        Column("num_replicates", "replicates", shown="d", kept="d"),
-        Column("num_ok", "ok", shown="d", kept="d"),
-        Column("num_covered_ok", "ok and covered", shown="d", kept="d"),
-        Column("largest_z_ok", "largest abs z, ok", shown=".2f", kept=".4f"),
-        Column("num_covered_not_ok", "not ok but covered", shown="d", kept="d"),
-        Column("largest_z_not_ok", "largest abs z, not ok", shown=".2f", kept=".4f"),
-    )
     rows = []
     for key in _largest(results, base, tuple(results.record["models"])):
+        if results.exact_log_z(key.model) is not None:
+            rows.append((*_words(key), *_agree(results, [key])))
+    return Sheet((*_WHICH, *_AGREEMENT), rows)
+
+
+def coverage(results: Results, base: str) -> Sheet:
+    """The same counts over all models and schedules, at every K."""
+    known = [
+        k for k in results.cells if k.base == base and results.exact_log_z(k.model) is not None
+    ]
+    rows = []
+    for num_steps in sorted({key.num_steps for key in known}):
+        keys = [key for key in known if key.num_steps == num_steps]
+        rows.append((base, num_steps, *_agree(results, keys)))
+    steps_column = Column("num_steps", "K", shown=",d", kept="d")
+    return Sheet((Column("base", ""), steps_column, *_AGREEMENT), rows)
+
+
+def _agree(results: Results, keys: list[Key]) -> tuple:
+    """The columns of _AGREEMENT for all replicates of these cells."""
+    z, is_covered, is_ok = [], [], []
+    for key in keys:
         cell, exact = results.cells[key], results.exact_log_z(key.model)
-        if exact is None:
-            continue
-        z = np.abs(cell["log_z"] - exact) / cell["std_err"]
-        covered = (cell["low"] <= exact) & (exact <= cell["high"])
-        ok = cell["is_ok"].astype(bool)
-        rows.append(
-            (
-                *_words(key),
-                ok.size,
-                int(ok.sum()),
-                int((covered & ok).sum()),
-                float(z[ok].max()) if ok.any() else None,
-                int((covered & ~ok).sum()),
-                float(z[~ok].max()) if (~ok).any() else None,
-            )
-        )
-    return Sheet(columns, rows)
+        z.append(np.abs(cell["log_z"] - exact) / cell["std_err"])
+        is_covered.append((cell["low"] <= exact) & (exact <= cell["high"]))
+        is_ok.append(cell["is_ok"] > 0)
+    z, covered, ok = np.concatenate(z), np.concatenate(is_covered), np.concatenate(is_ok)
+    return (
+        ok.size,
+        int(ok.sum()),
+        int((covered & ok).sum()),
+        float(z[ok].max()) if ok.any() else None,
+        int((covered & ~ok).sum()),
+        float(z[~ok].max()) if (~ok).any() else None,
+    )
 
 
 def runs(results: Results) -> Sheet:
