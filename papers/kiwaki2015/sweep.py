@@ -19,6 +19,7 @@ from annealz.bases.choose import choose_base
 from annealz.diagnostics import Status, judge
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
 from annealz.random import derive_seed
 from annealz.run import Run
@@ -49,6 +50,12 @@ def sweep(preset: Preset, file: Path, report: Report | None = None) -> Results:
         results = Results.load(file)
         if results.record["settings"] != _as_json(dataclasses.asdict(preset)):
             raise ValueError(f"{file} was made with other settings: remove it, or start afresh.")
+    models = {name: load_model(name) for name in preset.models}
+    for name, (model, meta) in models.items():
+        known = {key: meta.get(key) for key in ("exact_log_z", "training")}
+        facts = results.record["models"].setdefault(name, {"digest": model.digest, **known})
+        if facts["digest"] != model.digest:
+            raise ValueError(f"{file} was made with another {name}: remove it, or start afresh.")
     wanted = [
         Key(model, base, schedule, steps)
         for model in preset.models
@@ -58,11 +65,11 @@ def sweep(preset: Preset, file: Path, report: Report | None = None) -> Results:
     ]
     before = len(results.cells)
     try:
-        for model in preset.models:
+        for name, (model, _) in models.items():
             for base in preset.bases:
-                missing = [k for k in wanted if k[:2] == (model, base) and k not in results.cells]
+                missing = [k for k in wanted if k[:2] == (name, base) and k not in results.cells]
                 if missing:
-                    _sweep_one(preset, model, base, missing, results, file, report)
+                    _sweep_one(preset, name, model, base, missing, results, file, report)
     finally:
         if len(results.cells) > before:
             results.save(file)
@@ -70,15 +77,16 @@ def sweep(preset: Preset, file: Path, report: Report | None = None) -> Results:
     return results
 
 
-def _sweep_one(preset, name, base_name, keys, results: Results, file, report) -> None:
-    model, meta = load_model(name)
-    facts = {
-        "digest": model.digest,
-        "exact_log_z": meta.get("exact_log_z"),
-        "training": meta.get("training"),
-    }
-    if results.record["models"].setdefault(name, facts)["digest"] != model.digest:
-        raise ValueError(f"{file} was made with another {name}: remove it, or start afresh.")
+def _sweep_one(
+    preset: Preset,
+    name: str,
+    model: RBM,
+    base_name: str,
+    keys: list[Key],
+    results: Results,
+    file: Path,
+    report: Report | None,
+) -> None:
     path, kernel = GeometricPath(choose_base(model, base_name, None), model), BlockGibbs()
     plan = _Plan(preset, path, kernel, derive_seed(preset.seed, name, base_name))
     results.set_curve("terrain", name, base_name, values=plan.terrain_curve())
