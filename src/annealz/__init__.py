@@ -27,10 +27,12 @@ from annealz.schedules import Schedule as Schedule
 from annealz.schedules import decelerate as decelerate
 from annealz.schedules import gms13 as gms13
 from annealz.schedules import linear as linear
+from annealz.schedules import mixing as mixing
 from annealz.schedules import sm08 as sm08
 from annealz.schedules import varopt as varopt
 from annealz.survey import survey as survey
 from annealz.survey import survey_knots as survey_knots
+from annealz.survey_mixing import survey_mixing as survey_mixing
 from annealz.terrain import Terrain as Terrain
 
 __version__ = _version("annealz")

@@ -160,8 +160,10 @@ def compare_schedules(
     budget = num_steps * num_chains
     contenders, messages = [], []
     for name in schedules:
-        scale = min(1.0, _GMS13_SHARE * budget / pilot_sweeps("gms13")) if name == "gms13" else 1.0
-        pilot = pilot_sweeps(name, scale)
+        scale = 1.0
+        if name == "gms13":
+            scale = min(1.0, _GMS13_SHARE * budget / pilot_sweeps(name, budget))
+        pilot = pilot_sweeps(name, budget, scale)
         steps = (budget - pilot) // num_chains
         if steps < 1:
             messages.append(
@@ -173,7 +175,13 @@ def compare_schedules(
             for replicate in range(num_replicates):
                 here = derive_seed(seed, name, replicate)
                 schedule = plan_schedule(
-                    name, path, kernel, num_steps=steps, seed=here, pilot_scale=scale
+                    name,
+                    path,
+                    kernel,
+                    num_steps=steps,
+                    num_chains=num_chains,
+                    seed=here,
+                    pilot_scale=scale,
                 )
                 label = f"{name} {replicate + 1}/{num_replicates}"
                 report = None if on_progress is None else _labelled(on_progress, label)

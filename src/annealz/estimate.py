@@ -27,7 +27,7 @@ from annealz.models.exact import exact_log_z_if_cheap
 from annealz.models.rbm import RBM
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.geometric import GeometricPath
-from annealz.plan import plan_schedule
+from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
 from annealz.random import check_seed
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
@@ -207,7 +207,7 @@ class Estimate:
 def estimate_log_z(
     model: RBM | str | Path,
     *,
-    schedule: str | Path | Schedule | np.ndarray = "linear",
+    schedule: str | Path | Schedule | np.ndarray = DEFAULT_SCHEDULE,
     num_steps: int | None = None,
     num_chains: int | None = None,
     base: str | BernoulliBase = "auto",
@@ -229,8 +229,8 @@ def estimate_log_z(
     Parameters
     ----------
     model : an RBM, the name of a packaged one, or a file
-    schedule : a name (linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file, an
-        array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
+    schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
+        an array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
         need is charged, and uses random streams of its own.
     num_steps : K; 10,000 by default
     num_chains : N; 1,000 by default. With `target_std_err`, a tenth of it sizes the run.
@@ -272,7 +272,13 @@ def estimate_log_z(
         folder.check(force)
     is_planned = isinstance(schedule, str) and not Path(schedule).is_file()  # its pilot is charged
     schedule = plan_schedule(
-        schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
+        schedule,
+        path,
+        kernel,
+        num_steps=num_steps,
+        num_chains=num_chains,
+        seed=seed,
+        on_progress=on_progress,
     )
     spent = schedule.provenance if is_planned else {}
     pilot_sweeps, pilot_seconds = spent.get("pilot_sweeps", 0), spent.get("pilot_seconds", 0.0)

@@ -1,5 +1,7 @@
 """A schedule by its name: a pilot is run where the rule needs one, then the schedule is frozen.
 
+mixing                           g and tau along the path for a twentieth of the sweeps, then constant
+                                 speed in √(g tau)
 linear  sm08                     no pilot
 varopt  varopt-0.009             survey of 1000 steps and 100 chains, then least variance, with no
                                  step above 0.009 (any number) by the paper's Algorithm 3
@@ -18,22 +20,42 @@ from annealz.paths.abstract import AbstractPath
 from annealz.schedules.choose import DEFAULT_NUM_STEPS, SCHEDULES, check_num_steps, choose_schedule
 from annealz.schedules.decelerate import check_max_step
 from annealz.schedules.gms13 import gms13
+from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.varopt import varopt
 from annealz.survey import survey, survey_knots
+from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
 
-__all__ = ["PILOTED", "SCHEDULE_NAMES", "check_name", "pilot_sweeps", "plan_schedule"]
+__all__ = [
+    "DEFAULT_SCHEDULE",
+    "PILOTED",
+    "SCHEDULE_NAMES",
+    "check_name",
+    "pilot_sweeps",
+    "plan_schedule",
+]
 
-PILOTED = ("gms13", "varopt", "varopt-0.009", "varopt-0.006", "varopt-0.003", "varopt-fixed-point")
-SCHEDULE_NAMES = (*SCHEDULES, *PILOTED)
-
+PILOTED = (
+    "mixing",
+    "gms13",
+    "varopt",
+    "varopt-0.009",
+    "varopt-0.006",
+    "varopt-0.003",
+    "varopt-fixed-point",
+)
+SCHEDULE_NAMES = (PILOTED[0], *SCHEDULES, *PILOTED[1:])
+DEFAULT_SCHEDULE = "mixing"
+MIXING_SHARE = 0.05  # of all sweeps, for the pilot of mixing
 
 _PILOT = {"num_steps": 1000, "num_chains": 100}
 _KNOTS = {"num_knots": 10, "num_chains": 1000}
 
 
-def pilot_sweeps(name: str, pilot_scale: float = 1.0) -> int:
-    """What the pilot of a named schedule costs."""
+def pilot_sweeps(name: str, total: int, pilot_scale: float = 1.0) -> int:
+    """What the pilot of a named schedule may cost, where pilot and run take `total` sweeps."""
+    if name == "mixing":
+        return max(LEAST_BUDGET, int(MIXING_SHARE * total))
     if name == "gms13":
         return _KNOTS["num_knots"] * _KNOTS["num_chains"] * _num_updates(pilot_scale)
     return _PILOT["num_steps"] * _PILOT["num_chains"] if name.startswith("varopt") else 0
@@ -45,20 +67,27 @@ def plan_schedule(
     kernel: AbstractKernel,
     *,
     num_steps: int | None = None,
+    num_chains: int = 1000,
     seed: int = 0,
     pilot_scale: float = 1.0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Schedule:
     """The schedule meant by a name, a file, an array of betas or a Schedule.
 
+    `num_chains` of the run to come: with its steps, it tells how many sweeps the pilot of mixing may take.
     `pilot_scale` shrinks the number of sweeps of the gms13 pilot, which at the paper's size costs more
     than most runs. What the pilot cost is in `provenance["pilot_sweeps"]`.
     """
     name = schedule if isinstance(schedule, str) else ""
     is_varopt = name == "varopt" or name.startswith("varopt-")
-    if not (is_varopt or name == "gms13") or Path(name).is_file():
+    if not (is_varopt or name in ("gms13", "mixing")) or Path(name).is_file():
         return choose_schedule(schedule, num_steps, SCHEDULE_NAMES)
     num_steps = check_num_steps(DEFAULT_NUM_STEPS if num_steps is None else num_steps)
+    if name == "mixing":
+        total = int(num_steps * num_chains / (1 - MIXING_SHARE))
+        budget = pilot_sweeps(name, total)
+        terrain = survey_mixing(path, kernel, budget=budget, seed=seed, on_progress=on_progress)
+        return mixing(terrain, num_steps)
     if name == "gms13":
         updates = _num_updates(pilot_scale)
         knots = survey_knots(

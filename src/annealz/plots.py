@@ -62,7 +62,7 @@ def plot_estimate(estimate) -> Figure:
 
 
 def plot_terrain(terrain: Terrain) -> Figure:
-    """Mean and variance of the slope, raw and smoothed, and the pilot's ESS."""
+    """Mean and variance of the slope, raw and smoothed; its tau where measured, else the pilot's ESS."""
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     left.plot(terrain.betas, terrain.mean, color=_BLUE)
@@ -71,12 +71,26 @@ def plot_terrain(terrain: Terrain) -> Figure:
     middle.semilogy(terrain.betas, terrain.smoothed().variance, color=_ORANGE, label="smoothed")
     middle.set(xlabel="β", title="variance of the slope, g(β)")
     middle.legend(frameon=False)
-    right.plot(terrain.betas, terrain.ess, color=_BLUE)
-    right.set(xlabel="β", title="ESS of the pilot", ylim=(0, None))
+    if terrain.tau is None:
+        right.plot(terrain.betas, terrain.ess, color=_BLUE)
+        right.set(xlabel="β", title="ESS of the pilot", ylim=(0, None))
+    else:
+        _plot_memory(right, terrain)
     for axes in (left, middle, right):
         axes.set_xlim(0, 1)
         _tidy(axes)
     return figure
+
+
+def _plot_memory(axes: Axes, terrain: Terrain) -> None:
+    tau = np.asarray(terrain.tau)
+    bound = np.asarray(terrain.tau_is_bound) > 0
+    axes.semilogy(terrain.betas, tau, color=_BLUE)
+    axes.semilogy(terrain.betas[~bound], tau[~bound], "o", ms=4, color=_BLUE, label="measured")
+    if bound.any():
+        axes.semilogy(terrain.betas[bound], tau[bound], "^", ms=5, color=_ORANGE, label="at least")
+    axes.set(xlabel="β", title="autocorrelation time τ(β), sweeps")
+    axes.legend(frameon=False)
 
 
 def plot_comparison(comparison) -> Figure:

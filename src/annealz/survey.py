@@ -12,8 +12,6 @@ matters where the pilot's ESS drops; it is divided out.
 import time
 from collections.abc import Callable
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -23,6 +21,7 @@ from annealz.observers import Slope
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
 from annealz.schedules.linear import linear
+from annealz.stay import stay
 from annealz.terrain import Terrain
 
 __all__ = ["survey", "survey_knots"]
@@ -96,10 +95,11 @@ def survey_knots(
         parts = []
         for start in range(0, num_updates, _UPDATES_A_CALL):
             count = min(_UPDATES_A_CALL, num_updates - start)
-            x, sums = _stay(
+            x, slopes = stay(
                 path, kernel, stream, chains, x, jnp.float32(beta), jnp.int32(done), count
             )
-            parts.append(np.asarray(sums, np.float64))
+            slopes = np.asarray(slopes, np.float64)
+            parts.append(np.stack([slopes.mean(1), slopes.var(1)], axis=1))
             done += count
             if on_progress is not None:
                 on_progress(Progress(done, num_knots * num_updates, np.nan, np.nan))
@@ -123,15 +123,3 @@ def survey_knots(
             "seed": seed,
         },
     )
-
-
-@eqx.filter_jit
-def _stay(path, kernel, stream, chains, x, beta, done, count: int):
-    """`count` sweeps at one beta: the states, and mean and variance over chains after each."""
-
-    def sweep(x, k):
-        x = kernel.step(stream.at(done + k, chains), x, path, beta)
-        slope = path.slope(x, beta)
-        return x, jnp.stack([slope.mean(), slope.var()])
-
-    return jax.lax.scan(sweep, x, jnp.arange(1, count + 1))

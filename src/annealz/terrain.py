@@ -6,6 +6,12 @@ A schedule beta(t) run in K steps under perfect transitions has K Var[log w] -> 
 
     J = ∫ (dbeta/dt)^2 g(beta) dt,     J_linear = ∫ g dbeta,     J_min = (∫ √g dbeta)^2
 
+Real chains remember. With the autocorrelation time tau(beta) of U, slow driving has
+
+    K Var[log w] -> ∫ (dbeta/dt)^2 g tau dt,     least (∫ √(g tau) dbeta)^2
+
+(the friction of Sivak and Crooks 2012), and log Z - E[log w] -> Var[log w] / 2.
+
 The estimates of g are noisy: with n effective chains, Var[log g] is about 2 / n. `smoothed` convolves
 log g with a Gaussian; the raw values are kept.
 """
@@ -34,6 +40,8 @@ class Terrain:
     betas : (points,), increasing in [0, 1], no two nearer than 1e-12
     mean, variance, ess : (points,)
     sweeps : kernel applications spent
+    tau : (points,), autocorrelation time of the slope in sweeps; where a pilot did not measure it, None
+    tau_is_bound : (points,), where tau is only a lower bound
     """
 
     betas: np.ndarray
@@ -43,9 +51,11 @@ class Terrain:
     sweeps: int = 0
     seconds: float = 0.0
     provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
+    tau: np.ndarray | None = None
+    tau_is_bound: np.ndarray | None = None
 
     def __post_init__(self):
-        for name in ("betas", "mean", "variance", "ess"):
+        for name in self._columns:
             array = np.array(getattr(self, name), np.float64)
             if array.ndim != 1 or array.size == 0 or array.shape != np.shape(self.betas):
                 raise ValueError(
@@ -61,6 +71,8 @@ class Terrain:
             raise ValueError("terrain betas must increase by 1e-12 or more within [0, 1].")
         if (self.variance < 0).any():
             raise ValueError("terrain variance must not be negative.")
+        if self.tau is not None and (self.tau <= 0).any():
+            raise ValueError("terrain tau must be positive.")
 
     def smoothed(self, width: float | None = None) -> "Terrain":
         """The same terrain with log g convolved by a Gaussian of this width in beta.
@@ -80,12 +92,22 @@ class Terrain:
         note = {**self.provenance, "smoothing_width": float(width)}
         return dataclasses.replace(self, variance=variance, provenance=note)
 
-    def on_grid(self, num_points: int = 2001) -> tuple[np.ndarray, np.ndarray]:
-        """(betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends."""
+    def on_grid(
+        self, num_points: int = 2001, *, with_memory: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends.
+
+        With memory, g tau.
+        """
         grid = np.union1d(np.linspace(0, 1, num_points), self.betas)
         grid = grid[np.diff(grid, prepend=-1) > _LEAST_SPACING / 10]
         grid[-1] = 1.0  # or a neighbour stands in its place
-        return grid, np.exp(np.interp(grid, self.betas, self._log_variance()))
+        logs = self._log_variance()
+        if with_memory:
+            if self.tau is None:
+                raise ValueError("this terrain has no tau: survey it with survey_mixing.")
+            logs = logs + np.log(self.tau)
+        return grid, np.exp(np.interp(grid, self.betas, logs))
 
     @property
     def linear_cost(self) -> float:
@@ -108,7 +130,7 @@ class Terrain:
 
     def save(self, path: str | Path) -> None:
         """Write as a checksummed npz archive."""
-        arrays = {name: getattr(self, name) for name in ("betas", "mean", "variance", "ess")}
+        arrays = {name: getattr(self, name) for name in self._columns}
         meta = {"sweeps": self.sweeps, "seconds": self.seconds, "provenance": self.provenance}
         save_archive(path, arrays, {"kind": "terrain", **meta})
 
@@ -125,6 +147,11 @@ class Terrain:
         from annealz.plots import plot_terrain
 
         return plot_terrain(self)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        measured = ("tau", "tau_is_bound") if self.tau is not None else ()
+        return ("betas", "mean", "variance", "ess", *measured)
 
     def _log_variance(self) -> np.ndarray:
         largest = self.variance.max()

@@ -17,7 +17,7 @@ from annealz.estimate import Estimate, estimate_log_z
 from annealz.folder import RunFolder
 from annealz.formats.load import DEFAULT_MODEL, load_model
 from annealz.models.exact import exact_log_z
-from annealz.plan import SCHEDULE_NAMES
+from annealz.plan import DEFAULT_SCHEDULE, SCHEDULE_NAMES
 
 __all__ = ["estimate", "finish", "interrupted"]
 
@@ -28,7 +28,7 @@ def estimate(
     model: Model = DEFAULT_MODEL,
     schedule: Annotated[
         str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")
-    ] = "linear",
+    ] = DEFAULT_SCHEDULE,
     steps: Annotated[
         int | None, typer.Option(help="Annealing steps K (10000 where not given).")
     ] = None,

@@ -13,7 +13,7 @@ from annealz.data.array import read_data
 from annealz.formats.load import DEFAULT_MODEL, load_model
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
-from annealz.plan import SCHEDULE_NAMES, plan_schedule
+from annealz.plan import DEFAULT_SCHEDULE, SCHEDULE_NAMES, plan_schedule
 
 __all__ = ["schedule"]
 
@@ -22,10 +22,13 @@ def schedule(
     model: Model = DEFAULT_MODEL,
     name: Annotated[
         str, typer.Option("--schedule", help=f"{', '.join(SCHEDULE_NAMES)}.")
-    ] = "varopt",
+    ] = DEFAULT_SCHEDULE,
     steps: Annotated[
         int | None, typer.Option(help="Annealing steps K (10000 where not given).")
     ] = None,
+    chains: Annotated[
+        int, typer.Option(help="Chains of the run to come: they size the pilot of mixing.", min=1)
+    ] = 1000,
     out: Annotated[Path, typer.Option("-o", "--out", help="The schedule, as JSON.")] = Path(
         "schedule.json"
     ),
@@ -58,6 +61,7 @@ def schedule(
             GeometricPath(chosen, rbm, marginal),
             BlockGibbs(),
             num_steps=steps,
+            num_chains=chains,
             seed=seed,
             on_progress=progress,
         )
@@ -74,3 +78,6 @@ def schedule(
             f"J: {report['linear_cost']:.4g} linear, {report['cost']:.4g} now: under perfect mixing the "
             f"variance of log w falls by a factor of {report['predicted_gain']:.2f}"
         )
+    if "predicted_variance" in report:
+        bound = " or more: some chains forget too slowly to tell" if report["tau_is_bound"] else ""
+        print(f"predicted variance of log w: {report['predicted_variance']:.3g}{bound}")

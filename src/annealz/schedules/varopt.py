@@ -16,18 +16,16 @@ Methods: "quadrature" is this closed form; "fixed_point" is the paper's own iter
 """
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
 from scipy.optimize import brentq
 
 from annealz.schedules.decelerate import check_max_step, decelerate
+from annealz.schedules.dwell import clock, cross, normalised
 from annealz.schedules.fixed_point import fixed_point
 from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
 from annealz.terrain import Terrain
 
 __all__ = ["varopt"]
-
-_LEAST_DWELL = 1e-4  # of the mean: no stretch of the path is crossed in no time
 
 
 def varopt(
@@ -86,17 +84,10 @@ def varopt(
 def _quadrature(terrain: Terrain, times: np.ndarray, speed: float | None) -> np.ndarray:
     """beta at these times, for the dwell density max(√g / c, 1 / speed)."""
     grid, g = terrain.on_grid()
-    dwell = np.sqrt(g)
-    dwell /= np.trapezoid(dwell, grid)
-    dwell = np.maximum(dwell, _LEAST_DWELL)
-    if speed is not None:
-        dwell = _limited(dwell, grid, speed)
-    clock = np.concatenate([[0], np.cumsum((dwell[1:] + dwell[:-1]) / 2 * np.diff(grid))])
-    clock /= clock[-1]
-    if speed is not None:
-        return np.interp(times, clock, grid)  # chords never exceed the speed, splines may
-    moving = np.concatenate([[True], np.diff(clock) > 0])
-    return PchipInterpolator(clock[moving], grid[moving])(times)
+    if speed is None:
+        return cross(grid, np.sqrt(g), times)
+    dwell = _limited(normalised(grid, np.sqrt(g)), grid, speed)
+    return np.interp(times, clock(grid, dwell), grid)  # chords never exceed the speed, splines may
 
 
 def _limited(dwell: np.ndarray, grid: np.ndarray, speed: float) -> np.ndarray:

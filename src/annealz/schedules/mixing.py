@@ -1,0 +1,42 @@
+"""The mixing schedule: least variance for chains that remember.
+
+With g tau in the place of g (`terrain.py`), the optimum is crossed at constant speed in √(g tau):
+
+    m = dt/dbeta ∝ √(g tau),      K Var[log w] -> (∫ √(g tau) dbeta)^2
+
+For perfect transitions tau = 1, and this is VAROPT. It needs no largest step: where chains are slow, so is
+the schedule. Where the pilot only bounded tau from below, a twentieth of the time is spread evenly, so
+that no stretch depends on that bound alone.
+"""
+
+import numpy as np
+
+from annealz.schedules.dwell import cross, normalised
+from annealz.schedules.increments import from_increments
+from annealz.schedules.schedule import Schedule
+from annealz.terrain import Terrain
+
+__all__ = ["mixing"]
+
+_EVEN_SHARE = 0.05
+
+
+def mixing(terrain: Terrain, num_steps: int) -> Schedule:
+    """The schedule of constant speed in √(g tau)."""
+    if num_steps < 1:
+        raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
+    grid, friction = terrain.on_grid(with_memory=True)
+    is_bound = terrain.tau_is_bound is not None and bool(terrain.tau_is_bound.any())
+    dwell = normalised(grid, np.sqrt(friction))
+    if is_bound:
+        dwell = (1 - _EVEN_SHARE) * dwell + _EVEN_SHARE
+    betas = cross(grid, dwell, np.linspace(0, 1, num_steps + 1))
+    provenance = {
+        **terrain.provenance,
+        "pilot_sweeps": terrain.sweeps,
+        "pilot_seconds": terrain.seconds,
+        "predicted_variance": float(np.trapezoid(friction / dwell, grid)) / num_steps,
+        "tau_is_bound": is_bound,
+        "largest_tau": float(np.max(terrain.tau)) if terrain.tau is not None else None,
+    }
+    return from_increments(np.diff(betas), "mixing", provenance)

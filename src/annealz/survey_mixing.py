@@ -1,0 +1,189 @@
+"""The pilot that asks how the chains mix: g and tau along the path, within a given number of sweeps.
+
+A population of chains goes up the path from knot to knot. At each knot it is resampled by the weights of
+the jump (annealed SMC: chains caught in a mode that lost its weight do not go on) and then stays for a
+while, which gives mean, variance g and autocorrelation time tau of the slope there. Three rounds:
+
+    1   few knots, equally spaced in beta, a short stay
+    2   knots where the schedule of round 1 spends its time (half of them), the others equally spaced
+    3   longer stays where tau is not resolved yet, half as long again each time, the shortest first
+
+What is left of the budget when every tau is resolved is not spent. Where the budget ends first, tau is a
+lower bound and marked so. With a twentieth of a run's sweeps and a twentieth of its chains, a stay is
+about as long as the run itself will dwell around that knot: what a chain cannot forget in that time it
+does not forget in the run either. All chains use a stream of their own and enter no estimate.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from annealz.anneal import Progress
+from annealz.autocorrelation import Memory, measure_memory
+from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.abstract import AbstractPath
+from annealz.random import Stream
+from annealz.stay import stay as stay_on
+from annealz.terrain import Terrain
+
+__all__ = ["LEAST_BUDGET", "survey_mixing"]
+
+_MAX_CHAINS, _MIN_CHAINS = 50, 20
+_MAX_KNOTS, _MIN_KNOTS = 32, 8
+_LEAST_STAY = 4  # sweeps
+LEAST_BUDGET = 4 * _MIN_CHAINS * _MIN_KNOTS * _LEAST_STAY
+_SHARES = (0.2, 0.4)  # of the budget, for rounds 1 and 2
+_BURN_IN = 0.2  # of a stay
+_RESOLVED = 20.0  # a stay of this many tau is long enough
+
+
+@dataclasses.dataclass
+class _Stay:
+    """The population at one knot: its last states, and the slopes so far."""
+
+    beta: float
+    x: jax.Array
+    slopes: np.ndarray  # (sweeps, chains)
+
+    @property
+    def memory(self) -> Memory:
+        kept = self.slopes[int(np.ceil(_BURN_IN * len(self.slopes))) :]
+        return measure_memory(kept if len(kept) > 1 else self.slopes)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the stay is long enough to tell tau."""
+        memory = self.memory
+        return not memory.is_bound and len(self.slopes) > _RESOLVED * memory.tau
+
+
+def survey_mixing(
+    path: AbstractPath,
+    kernel: AbstractKernel,
+    *,
+    budget: int = 500_000,
+    seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Terrain:
+    """g and tau along the path for at most `budget` sweeps."""
+    walk = _Walk(path, kernel, budget, seed, on_progress)
+    first = walk.climb(np.linspace(0, 1, walk.num_knots // 2), _SHARES[0])
+    rough = _terrain(first, walk)
+    stays = walk.climb(_knots(rough, walk.num_knots), _SHARES[1])
+    walk.lengthen(stays)
+    return _terrain(stays, walk)
+
+
+class _Walk:
+    """The population, its random stream, and what it has spent."""
+
+    def __init__(self, path, kernel, budget: int, seed: int, on_progress):
+        if budget < LEAST_BUDGET:
+            raise ValueError(
+                f"a survey of mixing takes at least {LEAST_BUDGET:,} sweeps, got {budget:,}."
+            )
+        self.path, self.kernel, self.budget, self.seed = path, kernel, budget, seed
+        self.num_chains = int(np.clip(np.sqrt(budget) / 10, _MIN_CHAINS, _MAX_CHAINS))
+        sweeps = budget // self.num_chains
+        self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2
+        self.piece = max(_LEAST_STAY, min(64, int(_SHARES[1] * sweeps / self.num_knots) // 4))
+        self.stream, self.chains = Stream(seed, "survey-mixing"), jnp.arange(self.num_chains)
+        self.generator = np.random.default_rng([seed, 1])
+        self.done = 0  # sweeps of the population
+        self.began = time.monotonic()
+        self._report = on_progress
+
+    @property
+    def sweeps(self) -> int:
+        return self.done * self.num_chains
+
+    @property
+    def left(self) -> int:
+        """Sweeps of the population that are left."""
+        return self.budget // self.num_chains - self.done
+
+    def climb(self, betas: np.ndarray, share: float) -> list[_Stay]:
+        """One way up the path, with a stay at every knot."""
+        x = self.path.sample(self.stream.at(self.done, self.chains))
+        self.done += 1
+        length = max(share * self.budget / self.num_chains / len(betas), _LEAST_STAY)
+        stays: list[_Stay] = []
+        for i, beta in enumerate(betas):
+            if i:
+                log_weights = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
+                x = x[_resample(np.asarray(log_weights, np.float64), self.generator)]
+            stay = _Stay(float(beta), x, np.empty((0, self.num_chains)))
+            while len(stay.slopes) < length and self.left > self.piece:
+                self.sweep(stay)
+            stays.append(stay)
+            x = stay.x
+        return [stay for stay in stays if len(stay.slopes) > 1]
+
+    def lengthen(self, stays: list[_Stay]) -> None:
+        """Stay on where tau is not resolved, shortest stay first, until all are or the budget is spent."""
+        pending = [stay for stay in stays if not stay.is_resolved]
+        while pending and self.left >= self.piece:
+            stay = min(pending, key=lambda stay: len(stay.slopes))
+            for _ in range(min(-(-len(stay.slopes) // (2 * self.piece)), self.left // self.piece)):
+                self.sweep(stay)
+            if stay.is_resolved:
+                pending.remove(stay)
+
+    def sweep(self, stay: _Stay) -> None:
+        """One piece of a stay."""
+        stay.x, slopes = stay_on(
+            self.path, self.kernel, self.stream, self.chains, stay.x, jnp.float32(stay.beta),
+            jnp.int32(self.done), self.piece,
+        )  # fmt: skip
+        stay.slopes = np.concatenate([stay.slopes, np.asarray(slopes, np.float64)])
+        self.done += self.piece
+        if self._report is not None:
+            self._report(Progress(self.done, self.budget // self.num_chains, np.nan, np.nan))
+
+
+def _resample(log_weights: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Systematic resampling: which chain each one goes on from."""
+    weights = np.exp(log_weights - log_weights.max())
+    edges = np.cumsum(weights) / weights.sum()
+    points = (generator.random() + np.arange(weights.size)) / weights.size
+    return np.minimum(np.searchsorted(edges, points), weights.size - 1)
+
+
+def _knots(terrain: Terrain, count: int) -> np.ndarray:
+    """Betas at equal steps of the mean of beta itself and of the clock of the terrain's schedule."""
+    grid, friction = terrain.on_grid(with_memory=True)
+    speed = np.sqrt(friction)
+    clock = np.concatenate([[0], np.cumsum((speed[1:] + speed[:-1]) / 2 * np.diff(grid))])
+    mixed = (clock / clock[-1] if clock[-1] > 0 else grid) / 2 + grid / 2
+    knots = np.interp(np.linspace(0, 1, count), mixed, grid)
+    knots[0], knots[-1] = 0.0, 1.0
+    return knots
+
+
+def _terrain(stays: list[_Stay], walk: _Walk) -> Terrain:
+    memories = [stay.memory for stay in stays]
+    independent = [
+        walk.num_chains * len(stay.slopes) / max(memory.tau, 1.0)
+        for stay, memory in zip(stays, memories, strict=True)
+    ]
+    return Terrain(
+        betas=np.array([stay.beta for stay in stays]),
+        mean=np.array([memory.mean for memory in memories]),
+        variance=np.array([memory.variance for memory in memories]),
+        ess=np.maximum(independent, 1.0),
+        tau=np.array([memory.tau for memory in memories]),
+        tau_is_bound=np.array([memory.is_bound for memory in memories]),
+        sweeps=walk.sweeps,
+        seconds=time.monotonic() - walk.began,
+        provenance={
+            "pilot": "mixing",
+            "num_knots": len(stays),
+            "num_chains": walk.num_chains,
+            "budget": walk.budget,
+            "seed": walk.seed,
+        },
+    )
