@@ -19,7 +19,6 @@ from annealz.anneal import Progress, anneal
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
 from annealz.diagnostics import Judgement, Status, judge
-from annealz.estimators import delta_std_err
 from annealz.folder import RunFolder
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
@@ -31,12 +30,11 @@ from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
 from annealz.random import check_seed
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
+from annealz.sizing import Forecast, forecast
 
 __all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
 
 DEFAULT_NUM_CHAINS = 1000
-_MIN_SIZING_CHAINS = 100
-_MAX_CHAINS = 1_000_000
 
 Observe = Mapping[str, Callable | AbstractObserver]
 
@@ -223,6 +221,7 @@ def estimate_log_z(
     checkpoint_seconds: float = 15.0,
     exact_log_z: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_forecast: Callable[[Forecast], None] | None = None,
 ) -> Estimate:
     """log Z of an RBM by annealed importance sampling.
 
@@ -238,7 +237,8 @@ def estimate_log_z(
     data : training data (rows, visible) or their means (visible,), for the base rate
     marginal : the layer that is annealed, visible or hidden; the other is summed out
     target_std_err : the standard error wanted. A sizing run tells how many chains that takes; the
-        main run then has that many. The sizing run is charged as pilot and enters no weight.
+        main run then has that many. The sizing run is charged as pilot and enters no weight. What a
+        million chains cannot reach is refused.
     seed : all randomness is a function of it
     observe : functions of the states (chains, units), or observers, by name; their weighted means
         and variances along the path are in `trace`
@@ -250,6 +250,7 @@ def estimate_log_z(
     exact_log_z : the exact value to show beside the estimate. By default what the model file
         records, or what can be enumerated in no time.
     on_progress : called with a Progress after every chunk
+    on_forecast : called before the run with what a wanted standard error should take
     """
     meta: dict[str, Any] = {}
     if not isinstance(model, RBM):
@@ -283,17 +284,20 @@ def estimate_log_z(
     spent = schedule.provenance if is_planned else {}
     pilot_sweeps, pilot_seconds = spent.get("pilot_sweeps", 0), spent.get("pilot_seconds", 0.0)
     if target_std_err is not None:
-        sizing = anneal(
+        ahead = forecast(
             path,
             kernel,
             schedule,
-            num_chains=max(_MIN_SIZING_CHAINS, num_chains // 10),
+            target_std_err,
+            num_chains=num_chains,
             seed=seed,
-            purpose="sizing",
             on_progress=on_progress,
         )
-        num_chains = _chains_for(target_std_err, sizing, num_chains)
-        pilot_sweeps, pilot_seconds = pilot_sweeps + sizing.sweeps, pilot_seconds + sizing.seconds
+        num_chains = ahead.num_chains
+        pilot_sweeps += ahead.sizing.sweeps
+        pilot_seconds += ahead.sizing.seconds
+        if on_forecast is not None:
+            on_forecast(ahead)
     known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
     if known is None:
         known = exact_log_z_if_cheap(model)
@@ -370,18 +374,6 @@ def _estimate(settings: dict[str, Any], run: Run) -> Estimate:
             f"the wanted standard error of {target:g} was missed: take more steps, or more chains.",
         )
     return Estimate(settings, run, judgement, messages)
-
-
-def _chains_for(target: float, sizing: Run, fallback: int) -> int:
-    """The chains that should reach the target, from the error of the sizing run.
-
-    The error falls with the square root of the number of chains; 30 % more are taken, because few
-    chains tell it roughly. More than a million are not taken: the fallback then, and the target is
-    missed.
-    """
-    ratio = delta_std_err(sizing.log_weights) / target
-    needed = max(_MIN_SIZING_CHAINS, 1.3 * sizing.num_chains * ratio**2)
-    return int(np.ceil(needed)) if needed <= _MAX_CHAINS else fallback
 
 
 def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:

@@ -108,14 +108,14 @@ class _Walk:
 
     def climb(self, betas: np.ndarray, share: float) -> list[_Stay]:
         """One way up the path, with a stay at every knot."""
-        x = self.path.sample(self.stream.at(self.done, self.chains))
         self.done += 1
+        x = self.path.sample(self.stream.at(self.done, self.chains))
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_STAY)
         stays: list[_Stay] = []
         for i, beta in enumerate(betas):
             if i:
                 log_weights = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
-                x = x[_resample(np.asarray(log_weights, np.float64), self.generator)]
+                x = x[_resample(_finite(log_weights, float(beta)), self.generator)]
             stay = _Stay(float(beta), x, np.empty((0, self.num_chains)))
             while len(stay.slopes) < length and self.left > self.piece:
                 self.sweep(stay)
@@ -139,10 +139,22 @@ class _Walk:
             self.path, self.kernel, self.stream, self.chains, stay.x, jnp.float32(stay.beta),
             jnp.int32(self.done), self.piece,
         )  # fmt: skip
-        stay.slopes = np.concatenate([stay.slopes, np.asarray(slopes, np.float64)])
+        stay.slopes = np.concatenate([stay.slopes, _finite(slopes, stay.beta)])
         self.done += self.piece
         if self._report is not None:
             self._report(Progress(self.done, self.budget // self.num_chains, np.nan, np.nan))
+
+
+def _finite(values: jax.Array, beta: float) -> np.ndarray:
+    """The same in float64; where the model's fields are beyond float32, a refusal."""
+    values64 = np.asarray(values, np.float64)
+    wrong = int((~np.isfinite(values64)).sum())
+    if wrong:
+        raise ValueError(
+            f"{wrong} of {values64.size} slopes or log weights of the pilot became infinite or NaN at "
+            f"beta = {beta:.4g}: the model's fields are too large for float32; rescale the model."
+        )
+    return values64
 
 
 def _resample(log_weights: np.ndarray, generator: np.random.Generator) -> np.ndarray:

@@ -18,6 +18,7 @@ from annealz.folder import RunFolder
 from annealz.formats.load import DEFAULT_MODEL, load_model
 from annealz.models.exact import exact_log_z
 from annealz.plan import DEFAULT_SCHEDULE, SCHEDULE_NAMES
+from annealz.sizing import Forecast
 
 __all__ = ["estimate", "finish", "interrupted"]
 
@@ -77,6 +78,7 @@ def estimate(
                 exact_log_z=known,
                 checkpoint_seconds=checkpoint_seconds,
                 on_progress=progress,
+                on_forecast=None if quiet else _show_forecast,
             )
     except KeyboardInterrupt:
         raise interrupted(folder) from None
@@ -85,6 +87,10 @@ def estimate(
             folder.remove()
         raise
     finish(result, folder, plot, as_json)
+
+
+def _show_forecast(ahead: Forecast) -> None:
+    print(f"annealz: {ahead}.", file=sys.stderr)
 
 
 def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_json: bool) -> None:
