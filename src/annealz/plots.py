@@ -84,7 +84,7 @@ def plot_terrain(terrain: Terrain) -> Figure:
 
 def _plot_memory(axes: Axes, terrain: Terrain) -> None:
     tau = np.asarray(terrain.tau)
-    bound = np.asarray(terrain.tau_is_bound) > 0
+    bound = np.asarray(terrain.tau_is_bound)
     axes.semilogy(terrain.betas, tau, color=_BLUE)
     axes.semilogy(terrain.betas[~bound], tau[~bound], "o", ms=4, color=_BLUE, label="measured")
     if bound.any():

@@ -1,7 +1,7 @@
 """How many chains a wanted standard error takes.
 
-A sizing run of a tenth of the chains, on the schedule of the run to come, tells the spread of the weights;
-the error falls with the square root of the number of chains:
+A sizing run of a tenth of the chains, at least 100, on the schedule of the run to come, tells the spread
+of the weights; the error falls with the square root of the number of chains:
 
     N = 1.3 n (s / target)^2        s the standard error of the n chains of the sizing run
 
@@ -44,7 +44,7 @@ class Forecast(NamedTuple):
     def __str__(self) -> str:
         return (
             f"{self.num_chains:,} chains of {self.num_steps:,} steps should reach a standard error of "
-            f"{self.target_std_err:g}: {self.sweeps:,} sweeps, up to {self.seconds:.0f} s"
+            f"{self.target_std_err:g}: {self.sweeps:,} sweeps, about {self.seconds:.0f} s or less"
         )
 
 

@@ -9,8 +9,8 @@ while, which gives mean, variance g and autocorrelation time tau of the slope th
     3   longer stays where tau is not resolved yet, half as long again each time, the shortest first
 
 What is left of the budget when every tau is resolved is not spent. Where the budget ends first, tau is a
-lower bound and marked so. With a twentieth of a run's sweeps and a twentieth of its chains, a stay is
-about as long as the run itself will dwell around that knot: what a chain cannot forget in that time it
+lower bound and marked so. With a twentieth of the sweeps of a run of 1000 chains, and 50 chains, a stay
+is about as long as the run itself will dwell around that knot: what a chain cannot forget in that time it
 does not forget in the run either. All chains use a stream of their own and enter no estimate.
 """
 
@@ -179,7 +179,7 @@ def _knots(terrain: Terrain, count: int) -> np.ndarray:
 def _terrain(stays: list[_Stay], walk: _Walk) -> Terrain:
     memories = [stay.memory for stay in stays]
     independent = [
-        walk.num_chains * len(stay.slopes) / max(memory.tau, 1.0)
+        walk.num_chains * (1 - _BURN_IN) * len(stay.slopes) / max(memory.tau, 1.0)
         for stay, memory in zip(stays, memories, strict=True)
     ]
     return Terrain(

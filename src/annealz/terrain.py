@@ -41,7 +41,7 @@ class Terrain:
     mean, variance, ess : (points,)
     sweeps : kernel applications spent
     tau : (points,), autocorrelation time of the slope in sweeps; where a pilot did not measure it, None
-    tau_is_bound : (points,), where tau is only a lower bound
+    tau_is_bound : (points,), where tau is only a lower bound; nowhere by default
     """
 
     betas: np.ndarray
@@ -55,8 +55,11 @@ class Terrain:
     tau_is_bound: np.ndarray | None = None
 
     def __post_init__(self):
+        if self.tau is not None and self.tau_is_bound is None:
+            object.__setattr__(self, "tau_is_bound", np.zeros(np.shape(self.tau), bool))
         for name in self._columns:
-            array = np.array(getattr(self, name), np.float64)
+            kind = bool if name == "tau_is_bound" else np.float64
+            array = np.array(getattr(self, name), kind)
             if array.ndim != 1 or array.size == 0 or array.shape != np.shape(self.betas):
                 raise ValueError(
                     f"terrain {name} must be a vector as long as betas, got shape {array.shape} "

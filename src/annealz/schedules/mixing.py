@@ -26,7 +26,7 @@ def mixing(terrain: Terrain, num_steps: int) -> Schedule:
     if num_steps < 1:
         raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
     grid, friction = terrain.on_grid(with_memory=True)
-    is_bound = terrain.tau_is_bound is not None and bool(terrain.tau_is_bound.any())
+    is_bound = bool(np.any(terrain.tau_is_bound))
     dwell = normalised(grid, np.sqrt(friction))
     if is_bound:
         dwell = (1 - _EVEN_SHARE) * dwell + _EVEN_SHARE
@@ -37,6 +37,6 @@ def mixing(terrain: Terrain, num_steps: int) -> Schedule:
         "pilot_seconds": terrain.seconds,
         "predicted_variance": float(np.trapezoid(friction / dwell, grid)) / num_steps,
         "tau_is_bound": is_bound,
-        "largest_tau": float(np.max(terrain.tau)) if terrain.tau is not None else None,
+        "largest_tau": float(np.max(np.asarray(terrain.tau))),
     }
     return from_increments(np.diff(betas), "mixing", provenance)
