@@ -308,7 +308,10 @@ def test_resume_of_nothing(capsys, tmp_path):
 
 # --- as a process of its own -------------------------------------------------------------------
 
-COMMAND = [sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20", "--chains", "64"]
+COMMAND = [
+    sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20", "--chains", "64",
+    "--schedule", "linear",
+]  # fmt: skip
 
 
 def start(out: Path, steps: int, *arguments: str) -> subprocess.Popen:

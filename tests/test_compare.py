@@ -39,12 +39,13 @@ def test_every_schedule_has_the_same_total_cost(comparison: Comparison):
     for contender in comparison.contenders:
         spent = sum(contender.sweeps.values())
         assert comparison.budget - comparison.num_chains < spent <= comparison.budget
-        assert contender.sweeps["pilot"] == pilot_sweeps(contender.name)
+        assert contender.sweeps["pilot"] == pilot_sweeps(contender.name, comparison.budget)
         assert contender.sweeps["main"] == contender.num_steps * 400
         assert contender.log_weights.shape == (3, 400)
     steps = {contender.name: contender.num_steps for contender in comparison.contenders}
     assert steps["linear"] == steps["sm08"] == 300
     assert steps["varopt"] == 50
+    assert steps["mixing"] == 285  # a twentieth goes to its pilot
 
 
 def test_what_cannot_be_run_is_left_out_with_a_reason(comparison: Comparison):
@@ -242,6 +243,20 @@ def test_schedule_writes_a_file_and_a_picture(capsys, model: Path, tmp_path: Pat
     assert (tmp_path / "other.png").read_text() == "mine"
 
 
+def test_schedule_is_mixing_where_none_is_named(capsys, model: Path, tmp_path: Path):
+    """Its pilot is sized by the run to come."""
+    out = tmp_path / "made.json"
+    status, text, _ = run(
+        capsys, "schedule", model, "--steps", 950, "--chains", 100, "-o", out, "--quiet"
+    )
+    assert status == 0
+    made = Schedule.load(out)
+    assert (made.name, made.num_steps, made.provenance["budget"]) == ("mixing", 950, 5000)
+    assert 0 < made.provenance["pilot_sweeps"] <= 5000
+    assert f"pilot: {made.provenance['pilot_sweeps']:,} sweeps" in text
+    assert "predicted variance of log w" in text
+
+
 def test_estimate_uses_the_file(capsys, model: Path, tmp_path: Path):
     out = tmp_path / "made.json"
     assert run(capsys, "schedule", model, "--steps", 60, "-o", out, "--quiet")[0] == 0
@@ -250,7 +265,7 @@ def test_estimate_uses_the_file(capsys, model: Path, tmp_path: Path):
     )
     result = json.loads(text)
     assert status == 0
-    assert (result["schedule"], result["num_steps"]) == ("varopt", 60)
+    assert (result["schedule"], result["num_steps"]) == ("mixing", 60)
     assert result["sweeps"] == {"pilot": 0, "main": 60 * 200}
     assert_within_mc_error(result["log_z"], result["exact_log_z"], result["std_err"])
 
@@ -258,7 +273,7 @@ def test_estimate_uses_the_file(capsys, model: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--schedule", "nope"], "choose one of linear, sm08, gms13, varopt"),
+        (["--schedule", "nope"], "choose one of mixing, linear, sm08, gms13, varopt"),
         (["--schedule", "varopt-0.009", "--steps", 50], "smallest feasible one is 0.02"),
         (["--steps", 0], "num_steps"),
         (["--seed", -1], "seed"),

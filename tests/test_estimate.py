@@ -1,6 +1,7 @@
 """The front door: calibration, files, resume, what it reports."""
 
 import json
+import re
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -10,9 +11,11 @@ import pytest
 import annealz
 from annealz.formats import DEFAULT_MODEL, packaged_models
 from annealz.models.exact import exact_marginals
+from annealz.survey_mixing import LEAST_BUDGET
 from annealz.testing import assert_within_mc_error, random_rbm
 
 FAST = {"num_steps": 60, "num_chains": 200}
+LINEAR = {"schedule": "linear", **FAST}  # no pilot
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,10 @@ def test_estimate_is_right_and_complete(model, estimate):
     assert low < estimate.log_z < high
     assert estimate.log_weights.shape == (200,)
     assert estimate.log_weights.dtype == np.float64
-    assert estimate.sweeps == {"pilot": 0, "main": 60 * 200}
+    assert estimate.schedule.name == "mixing"
+    assert estimate.sweeps.keys() == {"pilot", "main"}
+    assert estimate.sweeps["main"] == 60 * 200
+    assert 0 < estimate.sweeps["pilot"] <= LEAST_BUDGET
     assert estimate.seconds > 0
     assert estimate.provenance["model_digest"] == model.digest
     assert estimate.provenance["versions"]["annealz"] == annealz.__version__
@@ -64,7 +70,7 @@ def test_intervals_cover_over_seeds(model):
 
 @pytest.mark.parametrize("marginal", ["visible", "hidden"])
 @pytest.mark.parametrize("base", ["uniform", "visible-bias", "base-rate"])
-@pytest.mark.parametrize("schedule", ["linear", "sm08"])
+@pytest.mark.parametrize("schedule", ["linear", "sm08", "mixing"])
 def test_every_base_marginal_and_schedule_agrees(model, base, marginal, schedule):
     data = np.random.default_rng(0).random((50, 8)) < 0.3 if base == "base-rate" else None
     result = annealz.estimate_log_z(
@@ -117,18 +123,35 @@ def test_folder_holds_the_run_and_is_not_overwritten(model, estimate, tmp_path: 
     assert annealz.resume(tmp_path / "run").log_z == forced.log_z
 
 
-def test_interrupted_run_goes_on_to_the_same_bits(model, estimate, tmp_path: Path):
+@pytest.mark.parametrize("schedule", ["linear", "mixing"])
+def test_interrupted_run_goes_on_to_the_same_bits(model, schedule, tmp_path: Path):
+    """Interrupted after the pilot, where there is one: 60 steps are those of the run."""
+
     def stop(progress):
-        if progress.step >= 20:
+        if progress.num_steps == 60 and progress.step >= 20:
             raise KeyboardInterrupt
 
+    settings = {"schedule": schedule, "seed": 3, **FAST}
     with pytest.raises(KeyboardInterrupt):
         annealz.estimate_log_z(
-            model, seed=3, out=tmp_path / "r", chunk_steps=10, on_progress=stop, **FAST
+            model, out=tmp_path / "r", chunk_steps=10, on_progress=stop, **settings
         )
-    resumed = annealz.resume(tmp_path / "r")
-    assert np.array_equal(resumed.log_weights, estimate.log_weights)
-    assert np.array_equal(resumed.trace.means["slope"], estimate.trace.means["slope"])
+    resumed, whole = annealz.resume(tmp_path / "r"), annealz.estimate_log_z(model, **settings)
+    assert np.array_equal(resumed.log_weights, whole.log_weights)
+    assert np.array_equal(resumed.trace.means["slope"], whole.trace.means["slope"])
+    assert resumed.sweeps == whole.sweeps
+
+
+def test_interrupted_pilot_leaves_nothing_behind(model, tmp_path: Path):
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        annealz.estimate_log_z(model, out=tmp_path / "r", on_progress=stop, **FAST)
+    with pytest.raises(ValueError, match="holds no run"):
+        annealz.resume(tmp_path / "r")
+    again = annealz.estimate_log_z(model, out=tmp_path / "r", **FAST)
+    assert annealz.resume(tmp_path / "r").log_z == again.log_z
 
 
 @pytest.mark.parametrize("name", ["inputs.npz", "schedule.json", "checkpoint.npz", "run.json"])
@@ -137,7 +160,7 @@ def test_damaged_folders_are_recognised(model, tmp_path: Path, name: str):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        annealz.estimate_log_z(model, out=tmp_path / "r", on_progress=stop, **FAST)
+        annealz.estimate_log_z(model, out=tmp_path / "r", on_progress=stop, **LINEAR)
     path = tmp_path / "r" / name
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ValueError, match=name):
@@ -162,20 +185,34 @@ def test_full_disk_loses_nothing(model, estimate, tmp_path: Path, monkeypatch):
 
 
 def test_target_std_err_takes_the_chains_it_needs(model, tmp_path: Path):
-    settings = {"num_steps": 20, "num_chains": 50, "target_std_err": 0.01, "seed": 5}
-    result = annealz.estimate_log_z(model, out=tmp_path / "r", **settings)
+    settings = {"schedule": "linear", "num_steps": 20, "seed": 5}
+    result = annealz.estimate_log_z(
+        model, out=tmp_path / "r", num_chains=50, target_std_err=0.01, **settings
+    )
     assert result.std_err <= 0.01
     assert result.num_chains > 100
     assert result.sweeps == {"pilot": 20 * 100, "main": 20 * result.num_chains}
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
-    again = annealz.estimate_log_z(model, num_steps=20, num_chains=result.num_chains, seed=5)
+    again = annealz.estimate_log_z(model, num_chains=result.num_chains, **settings)
     assert again.log_z == result.log_z  # the sizing run left no trace
     assert annealz.resume(tmp_path / "r").to_dict() == result.to_dict()
 
 
-def test_target_std_err_out_of_reach_is_said(model):
-    result = annealz.estimate_log_z(model, num_steps=5, num_chains=50, target_std_err=1e-6)
-    assert result.num_chains == 50
+def test_target_std_err_out_of_reach_is_refused(model, tmp_path: Path):
+    with pytest.raises(ValueError, match="out of reach with 5 steps") as refusal:
+        annealz.estimate_log_z(
+            model, num_steps=5, num_chains=50, target_std_err=1e-6, out=tmp_path / "r"
+        )
+    reachable = float(re.search(r"with a million (\S+) can be", str(refusal.value))[1])
+    assert 1e-6 < reachable < 0.01
+    assert not (tmp_path / "r" / "run.json").exists()
+
+
+def test_a_missed_target_is_said(model, monkeypatch):
+    """The sizing run was lucky: its weights are all equal."""
+    monkeypatch.setattr("annealz.sizing.delta_std_err", lambda log_weights: 0.0)
+    result = annealz.estimate_log_z(model, num_steps=5, num_chains=50, target_std_err=1e-4)
+    assert result.num_chains == 100
     assert any("was missed" in message for message in result.messages)
 
 
@@ -191,6 +228,13 @@ def test_tied_weights_are_judged():
     tiny = annealz.RBM(np.ones((1, 1)), np.zeros(1), np.zeros(1))
     result = annealz.estimate_log_z(tiny, num_steps=1, num_chains=100, base="uniform")
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
+
+
+def test_the_pilot_of_mixing_is_charged_beside_the_sizing_run(model):
+    settings = {"num_steps": 20, "num_chains": 50, "seed": 5}
+    alone = annealz.estimate_log_z(model, **settings).sweeps["pilot"]
+    both = annealz.estimate_log_z(model, target_std_err=0.01, **settings).sweeps["pilot"]
+    assert both == alone + 20 * 100
 
 
 def test_pilot_is_charged_in_sweeps_and_seconds(model):
@@ -218,6 +262,7 @@ def _plain_log_z(model: annealz.RBM) -> float:
     [
         n if n == DEFAULT_MODEL else pytest.param(n, marks=pytest.mark.slow)
         for n in packaged_models()
+        if n.endswith("-20")
     ],
 )
 def test_packaged_models_record_their_exact_log_z(name: str):
@@ -231,7 +276,7 @@ def test_packaged_models_record_their_exact_log_z(name: str):
     [
         ({"num_steps": 0}, "num_steps must be from 1"),
         ({"num_chains": 0}, "num_chains must be at least 1, got 0"),
-        ({"num_chains": 10**9, "num_steps": 1}, "GiB"),
+        ({"num_chains": 10**9, "num_steps": 1, "schedule": "linear"}, "GiB"),
         ({"base": "nope"}, "auto, base-rate, uniform, visible-bias"),
         ({"base": "base-rate"}, "needs the training data"),
         ({"data": np.array([0.0, *[0.5] * 6, 1.0])}, "strictly between 0 and 1"),
@@ -257,10 +302,11 @@ def test_bad_models_are_refused():
         annealz.estimate_log_z("nope")
 
 
-def test_fields_beyond_float32_end_in_words_not_in_a_number():
+@pytest.mark.parametrize("schedule", ["linear", "mixing"])
+def test_fields_beyond_float32_end_in_words_not_in_a_number(schedule):
     model = annealz.RBM(jnp.full((2, 30), 1e38), np.zeros(2), np.zeros(30))
     with pytest.raises(ValueError, match="infinite or NaN"):
-        annealz.estimate_log_z(model, num_steps=2, num_chains=50)
+        annealz.estimate_log_z(model, schedule=schedule, num_steps=2, num_chains=50)
 
 
 def test_global_precision_flag_is_left_alone(estimate):

@@ -13,6 +13,7 @@ from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
 from annealz.plan import PILOTED, SCHEDULE_NAMES, pilot_sweeps, plan_schedule
 from annealz.schedules import Schedule, linear, sm08
+from annealz.survey_mixing import LEAST_BUDGET
 from annealz.testing import assert_within_mc_error, random_rbm
 from test_gibbs import BiasedGibbs
 
@@ -21,6 +22,9 @@ BASE = BernoulliBase.uniform(6)
 PATH = GeometricPath(BASE, MODEL)
 EXACT = exact_log_z(MODEL)
 STEPS = 400  # so that 0.003 is feasible
+CHAINS = 300
+
+TOTAL = STEPS * CHAINS * 20 // 19  # pilot of mixing and run
 
 names = pytest.mark.parametrize("name", SCHEDULE_NAMES)
 
@@ -31,20 +35,28 @@ def _small_knots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("annealz.plan._num_updates", lambda pilot_scale: 60)
 
 
-def test_the_names_are_those_of_the_paper():
+def test_the_names_are_mixing_and_those_of_the_paper():
     assert SCHEDULE_NAMES == (
-        "linear", "sm08", "gms13", "varopt", "varopt-0.009", "varopt-0.006", "varopt-0.003",
+        "mixing", "linear", "sm08", "gms13", "varopt", "varopt-0.009", "varopt-0.006", "varopt-0.003",
         "varopt-fixed-point",
     )  # fmt: skip
 
 
+def check_spent(spent: int, name: str) -> None:
+    """What a pilot cost is what it was said to; mixing stops where it knows enough."""
+    allowed = pilot_sweeps(name, TOTAL)
+    assert (allowed > 0) == (name in PILOTED)
+    assert (0 < spent <= allowed) if name == "mixing" else (spent == allowed)
+
+
 @names
 def test_every_name_gives_a_schedule(name: str, seed: int):
-    schedule = plan_schedule(name, PATH, BlockGibbs(), num_steps=STEPS, seed=seed)
+    schedule = plan_schedule(
+        name, PATH, BlockGibbs(), num_steps=STEPS, num_chains=CHAINS, seed=seed
+    )
     assert schedule.name == name
     assert schedule.num_steps == STEPS
-    assert schedule.provenance.get("pilot_sweeps", 0) == pilot_sweeps(name)
-    assert (pilot_sweeps(name) > 0) == (name in PILOTED)
+    check_spent(schedule.provenance.get("pilot_sweeps", 0), name)
     json.dumps(schedule.provenance, allow_nan=False)
     if name.startswith("varopt-0"):
         assert np.diff(schedule.betas).max() <= float(name[7:]) * (1 + 1e-9)
@@ -55,26 +67,36 @@ def test_every_name_gives_a_schedule(name: str, seed: int):
 @names
 def test_every_name_estimates_log_z(name: str, seed: int):
     result = estimate_log_z(
-        MODEL, schedule=name, num_steps=STEPS, num_chains=300, base=BASE, seed=seed
+        MODEL, schedule=name, num_steps=STEPS, num_chains=CHAINS, base=BASE, seed=seed
     )
     assert_within_mc_error(result.log_z, EXACT, result.std_err)
     assert result.schedule.name == name
-    assert result.sweeps == {"pilot": pilot_sweeps(name), "main": STEPS * 300}
+    assert result.sweeps["main"] == STEPS * CHAINS
+    check_spent(result.sweeps["pilot"], name)
 
 
 def test_the_pilot_of_the_paper_is_charged():
     """As the names are documented: 100,000 sweeps, and 60,000,000 at knots."""
     from annealz import plan
 
-    assert pilot_sweeps("varopt") == 1000 * 100
+    assert pilot_sweeps("varopt", TOTAL) == 1000 * 100
     assert plan._KNOTS == {"num_knots": 10, "num_chains": 1000}
-    assert pilot_sweeps("linear") == pilot_sweeps("sm08") == 0
+    assert pilot_sweeps("linear", TOTAL) == pilot_sweeps("sm08", TOTAL) == 0
+
+
+def test_the_pilot_of_mixing_is_a_twentieth():
+    assert pilot_sweeps("mixing", 10_000_000) == 500_000
+    assert pilot_sweeps("mixing", 1000) == LEAST_BUDGET
+    made = plan_schedule("mixing", PATH, BlockGibbs(), num_steps=1900, num_chains=1000)
+    assert made.provenance["budget"] == 100_000  # pilot and run are 2,000,000 sweeps
+    few = plan_schedule("mixing", PATH, BlockGibbs(), num_steps=190, num_chains=1000)
+    assert few.provenance["budget"] == 10_000
 
 
 def test_the_gms13_pilot_scales(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.undo()
-    assert pilot_sweeps("gms13") == 10 * 1000 * 6000
-    assert pilot_sweeps("gms13", 0.01) == 10 * 1000 * 60
+    assert pilot_sweeps("gms13", TOTAL) == 10 * 1000 * 6000
+    assert pilot_sweeps("gms13", TOTAL, 0.01) == 10 * 1000 * 60
     made = plan_schedule("gms13", PATH, BlockGibbs(), num_steps=50, pilot_scale=0.01)
     assert made.provenance["pilot_sweeps"] == 10 * 1000 * 60
     assert made.provenance["num_burn_in"] == 10
@@ -84,7 +106,8 @@ def test_the_gms13_pilot_scales(monkeypatch: pytest.MonkeyPatch):
     "name", ["nope", "varopt-", "varopt-fast", "varopt-inf", "varopt_0.1", "GMS13", ""]
 )
 def test_unknown_names_list_all(name: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("annealz.plan.survey", None)  # no pilot is run first
+    for pilot in ("survey", "survey_knots", "survey_mixing"):  # none is run first
+        monkeypatch.setattr(f"annealz.plan.{pilot}", None)
     with pytest.raises(ValueError, match="unknown schedule") as caught:
         plan_schedule(name, PATH, BlockGibbs(), num_steps=50)
     for known in SCHEDULE_NAMES:
@@ -103,7 +126,7 @@ def test_infeasible_limits_are_refused_before_the_pilot(monkeypatch: pytest.Monk
             call()
 
 
-@pytest.mark.parametrize("name", ["varopt", "gms13", "linear"])
+@pytest.mark.parametrize("name", ["mixing", "varopt", "gms13", "linear"])
 def test_no_steps_are_refused(name: str):
     with pytest.raises(ValueError, match="num_steps must be from 1"):
         plan_schedule(name, PATH, BlockGibbs(), num_steps=0)
@@ -148,7 +171,7 @@ def test_a_schedule_made_before_is_not_charged_again(tmp_path: Path, seed: int):
 
 
 def test_equal_seeds_give_equal_schedules(seed: int):
-    for name in ("varopt", "gms13"):
+    for name in ("mixing", "varopt", "gms13"):
         one, same, other = (
             plan_schedule(name, PATH, BlockGibbs(), num_steps=50, seed=s)
             for s in (seed, seed, seed + 1)
@@ -160,13 +183,13 @@ def test_equal_seeds_give_equal_schedules(seed: int):
 # --- unbiased --------------------------------------------------------------------------------
 
 
-def relative_z(seed: int, num_seeds: int, num_steps: int) -> tuple[float, float]:
+def relative_z(seed: int, num_seeds: int, num_steps: int, name: str) -> tuple[float, float]:
     """Mean over seeds of Z estimated / Z, pilot and schedule anew each, and its standard error."""
     ratios = np.array(
         [
             np.exp(
                 estimate_log_z(
-                    MODEL, schedule="varopt", num_steps=num_steps, num_chains=200, base=BASE,
+                    MODEL, schedule=name, num_steps=num_steps, num_chains=200, base=BASE,
                     seed=seed + i, record_every=num_steps,
                 ).log_z
                 - EXACT
@@ -183,14 +206,16 @@ def _small_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_small_pilot")
-def test_varopt_is_unbiased(seed: int):
-    mean, std_err = relative_z(seed, 40, 20)
-    assert_within_mc_error(mean, 1.0, std_err, num_replicates=40)
+@pytest.mark.parametrize(("name", "num_seeds"), [("varopt", 40), ("mixing", 100)])
+def test_adapted_schedules_are_unbiased(name: str, num_seeds: int, seed: int):
+    mean, std_err = relative_z(seed, num_seeds, 20, name)
+    assert_within_mc_error(mean, 1.0, std_err, num_replicates=num_seeds)
 
 
 @pytest.mark.usefixtures("_small_pilot")
-def test_a_biased_coin_is_seen(seed: int, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("name", ["varopt", "mixing"])
+def test_a_biased_coin_is_seen(name: str, seed: int, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("annealz.estimate.BlockGibbs", BiasedGibbs)
-    mean, std_err = relative_z(seed, 40, 20)
+    mean, std_err = relative_z(seed, 40, 20, name)
     with pytest.raises(AssertionError, match="z = "):
         assert_within_mc_error(mean, 1.0, std_err, num_replicates=40)

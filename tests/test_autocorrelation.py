@@ -1,0 +1,261 @@
+"""Memory of chains: against AR(1) in closed form, against transition matrices, and at its edges.
+
+The exact tau of f under a transition matrix P with law pi, D = diag(pi), f centred:
+
+    tau = (2 f^T D (I - P + 1 pi^T)^-1 f - f^T D f) / f^T D f
+
+`EASY`, `SLOW` and `STUCK` serve test_survey_mixing.py and test_mixing.py as well: tau up to 1.6, up to 42,
+and up to half a million.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+from scipy.special import log_expit, logsumexp
+
+from annealz.autocorrelation import Memory, measure_memory
+from annealz.bases import BernoulliBase
+from annealz.kernels import BlockGibbs
+from annealz.models.rbm import RBM
+from annealz.paths import GeometricPath
+from annealz.random import Stream
+from annealz.stay import stay
+from annealz.testing import assert_within_mc_error, binary_states
+from test_gibbs import BASE, MODEL, in_float64, marginals, transition_matrix
+
+
+def two_modes(coupling: float) -> tuple[BernoulliBase, RBM]:
+    """Units that are all on or all off: the base prefers on, the model off, so that U tells them apart."""
+    weights = coupling + 0.2 * np.random.default_rng(1).normal(size=(4, 6))
+    model = RBM(weights, -weights.sum(1) / 2, -weights.sum(0) / 2 - 0.8 / 6)
+    return BernoulliBase.from_logits(np.full(6, 0.4)), model
+
+
+EASY, SLOW, STUCK = (BASE, MODEL), two_modes(1.5), two_modes(3.0)
+
+
+class Exact(NamedTuple):
+    """At one beta, by enumeration in float64."""
+
+    law: np.ndarray
+    matrix: np.ndarray
+    slopes: np.ndarray
+    mean: float
+    g: float
+    tau: float
+
+    @property
+    def lag_one_tau(self) -> float:
+        """What tau would be if the correlation fell by the same factor at every lag."""
+        centred = self.slopes - self.mean
+        rho = (self.law * centred) @ self.matrix @ centred / self.g
+        return float((1 + rho) / (1 - rho))
+
+
+def exact(path: GeometricPath, beta: float) -> Exact:
+    num_latent, num_units = path.to_state.shape
+    x, latent = binary_states(num_units), binary_states(num_latent)
+    with jax.enable_x64(True):
+        path64 = in_float64(path)
+        up, down = path64.latent_logits(x, beta), path64.state_logits(latent, beta)
+        slopes, log_law = path64.slope(x, beta), path64.log_density(x, beta)
+        up, down, slopes, log_law = (np.asarray(a) for a in (up, down, slopes, log_law))
+    matrix = conditional(up, latent) @ conditional(down, x)
+    law = np.exp(log_law - logsumexp(log_law))
+    mean = law @ slopes
+    centred = slopes - mean
+    g = law @ centred**2
+    summed = np.linalg.solve(np.eye(law.size) - matrix + law, centred)
+    tau = (2 * (law * centred) @ summed - g) / g
+    return Exact(law, matrix, slopes, float(mean), float(g), float(tau))
+
+
+def conditional(logits: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """p(state | row of logits)."""
+    return np.exp(log_expit(logits) @ states.T + log_expit(-logits) @ (1 - states).T)
+
+
+def near(values, truth: float, bias: float) -> None:
+    """The mean of replicates is the truth, up to this relative bias, within Monte Carlo error."""
+    mean, count = np.mean(values), len(values)
+    allowed = np.clip(mean, *np.sort([truth * (1 - bias), truth * (1 + bias)]))
+    std_err = np.std(values, ddof=1) / np.sqrt(count)
+    assert_within_mc_error(mean, allowed, std_err, num_replicates=count)
+
+
+def autoregressive(rho: float, shape: tuple[int, int], generator: np.random.Generator):
+    """AR(1) of variance 1, in equilibrium from the start: tau = (1 + rho) / (1 - rho)."""
+    noise = generator.normal(size=shape)
+    noise[1:] *= np.sqrt(1 - rho**2)
+    return lfilter([1], [1, -rho], noise, axis=0)
+
+
+# --- mutants ---------------------------------------------------------------------------------
+
+
+def centred_on_itself(values: np.ndarray) -> Memory:
+    """Mutant: every chain about its own mean."""
+    return measure_memory(values - values.mean(0) + values.mean())
+
+
+def lag_one(values: np.ndarray) -> Memory:
+    """Mutant: tau = (1 + rho_1) / (1 - rho_1)."""
+    memory = measure_memory(values)
+    centred = values - values.mean()
+    rho = (centred[1:] * centred[:-1]).mean() / centred.var()
+    return memory._replace(tau=float((1 + rho) / (1 - rho)), is_bound=False)
+
+
+def one_sided(values: np.ndarray) -> Memory:
+    """Mutant: tau = 1 + sum rho, without the 2."""
+    memory = measure_memory(values)
+    return memory._replace(tau=(memory.tau + 1) / 2)
+
+
+# --- AR(1) -----------------------------------------------------------------------------------
+
+NUM_REPLICATES = 40
+
+
+def memories(rho: float, shape: tuple[int, int], seed: int, measure=measure_memory) -> list[Memory]:
+    generator = np.random.default_rng(seed)
+    return [measure(autoregressive(rho, shape, generator)) for _ in range(NUM_REPLICATES)]
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, -0.5])
+@pytest.mark.parametrize(("shape", "bias"), [((1000, 50), 0.02), ((4000, 1), 0.07)])
+def test_tau_of_autoregressions(rho: float, shape: tuple[int, int], bias: float, seed: int):
+    """1, 3, 19 and, antithetic, 1/3. The cut leaves +0.5 % with 50 chains, +4 % with a single one.
+
+    The last lag of a single chain is noisy enough to look like memory, once in a while.
+    """
+    found = memories(rho, shape, seed)
+    near([memory.tau for memory in found], (1 + rho) / (1 - rho), bias)
+    near([memory.variance for memory in found], 1.0, 0.01)
+    assert sum(memory.is_bound for memory in found) <= (0 if shape[1] > 1 else 8)
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.9, -0.5])
+def test_tau_without_the_2_is_not(rho: float, seed: int):
+    found = memories(rho, (1000, 50), seed, one_sided)
+    with pytest.raises(AssertionError, match="z = "):
+        near([memory.tau for memory in found], (1 + rho) / (1 - rho), 0.02)
+
+
+def test_tau_has_no_unit(seed: int):
+    values = autoregressive(0.7, (300, 20), np.random.default_rng(seed))
+    one, other = measure_memory(values), measure_memory(-40 * values + 1000)
+    assert other.tau == pytest.approx(one.tau, rel=1e-9)
+    assert other.mean == pytest.approx(1000 - 40 * one.mean)
+    assert other.variance == pytest.approx(1600 * one.variance)
+
+
+def test_chains_that_stay_in_their_mode_are_seen(seed: int):
+    """Two modes, no switch: only a bound can be told. Centred on itself no chain remembers."""
+    generator = np.random.default_rng(seed)
+    modes = np.where(np.arange(50) < 20, -3.0, 3.0)
+    values = autoregressive(0.5, (400, 50), generator) + modes
+    memory, mutant = measure_memory(values), centred_on_itself(values)
+    assert memory.is_bound
+    assert memory.tau > 100
+    assert memory.variance == pytest.approx(1 + 9 * 0.96, rel=0.05)
+    assert not mutant.is_bound
+    assert mutant.tau < 4
+
+
+# --- edges -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-20, -7.25, 1e6])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (100, 5)])
+def test_constants_have_no_memory(value: float, shape: tuple[int, int]):
+    memory = measure_memory(np.full(shape, value))
+    assert memory.mean == pytest.approx(value, rel=1e-12, abs=0)
+    assert memory.variance == pytest.approx(0, abs=1e-12 * value**2)
+    assert (memory.tau, memory.is_bound) == (1, False)
+
+
+def test_constants_of_their_own_are_a_bound():
+    memory = measure_memory(np.tile(np.arange(8.0), (100, 1)))
+    assert memory.is_bound
+    assert memory.tau > 40
+    assert memory.variance == pytest.approx(np.arange(8).var(), rel=0.01)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_too_short_to_tell(length: int):
+    values = np.random.default_rng(length).normal(5, 1, (length, 20))
+    memory = measure_memory(values)
+    assert memory.is_bound
+    assert memory.tau == 1
+    assert memory.mean == pytest.approx(values.mean())
+    assert memory.variance == pytest.approx(values.var(ddof=1))
+
+
+@pytest.mark.parametrize("length", range(1, 12))
+@pytest.mark.parametrize("num_chains", [1, 2, 20])
+def test_short_chains_give_numbers(length: int, num_chains: int):
+    memory = measure_memory(np.random.default_rng(length).normal(size=(length, num_chains)))
+    assert np.isfinite(memory[:3]).all()
+    assert memory.tau > 0
+    assert memory.variance >= 0
+
+
+# --- exactly ---------------------------------------------------------------------------------
+
+
+@marginals
+@pytest.mark.parametrize("beta", [0.0, 0.35, 1.0])
+def test_the_matrix_is_that_of_the_kernel(marginal: str, beta: float):
+    path = GeometricPath(*EASY, marginal)
+    enumerated = transition_matrix(BlockGibbs(), path, beta)
+    np.testing.assert_allclose(exact(path, beta).matrix, enumerated, atol=1e-12)
+
+
+def test_the_formula_is_the_sum_of_correlations():
+    here = exact(GeometricPath(*SLOW), 0.8)
+    centred = moved = here.slopes - here.mean
+    tau = 1.0
+    for _ in range(1000):
+        moved = here.matrix @ moved
+        tau += 2 * (here.law * centred) @ moved / here.g
+    assert here.tau == pytest.approx(tau, rel=1e-9)
+
+
+def stationary(path: GeometricPath, beta: float, seed: int, measure=measure_memory) -> list[Memory]:
+    """20 replicates of 50 chains, 1500 sweeps, from exact samples."""
+    law = exact(path, beta).law
+    drawn = np.random.default_rng(seed).choice(law.size, 1000, p=law / law.sum())
+    x = jnp.asarray(binary_states(law.size.bit_length() - 1)[drawn], jnp.float32)
+    stream, chains = Stream(seed, "stationary"), jnp.arange(1000)
+    _, slopes = stay(path, BlockGibbs(), stream, chains, x, jnp.float32(beta), jnp.int32(0), 1500)
+    groups = np.split(np.asarray(slopes, np.float64), 20, axis=1)
+    return [measure(group) for group in groups]
+
+
+@marginals
+@pytest.mark.parametrize("system", [EASY, SLOW], ids=["easy", "slow"])
+@pytest.mark.parametrize("beta", [0.25, 0.75, 1.0])
+def test_tau_of_stationary_chains(system, marginal: str, beta: float, seed: int):
+    """tau from 1.02 to 41.7; what the cut leaves is under 1.1 %."""
+    path = GeometricPath(*system, marginal)
+    truth, found = exact(path, np.float32(beta)), stationary(path, beta, seed)
+    near([memory.tau for memory in found], truth.tau, 0.02)
+    near([memory.variance for memory in found], truth.g, 0.002)
+    near([memory.mean for memory in found], truth.mean, 0.0)
+
+
+@marginals
+def test_one_lag_tells_too_little(marginal: str, seed: int):
+    """Within a mode chains forget at once: 3 sweeps by the first lag, where 33 and 42 are due."""
+    path = GeometricPath(*SLOW, marginal)
+    truth = exact(path, 1.0)
+    found = [memory.tau for memory in stationary(path, 1.0, seed, lag_one)]
+    near(found, truth.lag_one_tau, 0.01)
+    assert np.mean(found) < truth.tau / 10
+    with pytest.raises(AssertionError, match="z = "):
+        near(found, truth.tau, 0.02)
