@@ -114,7 +114,7 @@ def mean_slopes(path: GeometricPath, seed: int) -> np.ndarray:
     """At beta = 1."""
     return np.array(
         [
-            survey_mixing(path, BlockGibbs(), budget=60_000, seed=seed + i).mean[-1]
+            survey_mixing(path, BlockGibbs(), budget=30_000, seed=seed + i).mean[-1]
             for i in range(20)
         ]
     )
@@ -216,7 +216,7 @@ class Line(GaussianPath):
         return (float(beta1) - float(beta0)) * x
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @example(LEAST_BUDGET, 0.0, False)
 @example(LEAST_BUDGET, 0.999, True)
 @example(200_000, 0.999, True)
