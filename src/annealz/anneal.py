@@ -36,7 +36,7 @@ from annealz.random import Stream, check_seed
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Progress", "anneal"]
+__all__ = ["Progress", "anneal", "check_memory"]
 
 _CHUNK_CAPACITY = 4096  # steps a compiled chunk can hold
 _RECORD_CAPACITY = 256  # records a compiled chunk can hold
@@ -112,7 +112,7 @@ def anneal(
     betas = schedule.betas.astype(np.float32)
     stream = Stream(check_seed(seed), purpose)
     starts, block_size = _blocks(num_chains)
-    _check_memory(path, stream, num_chains)
+    check_memory(path, num_chains)
 
     saver = None
     if checkpoint is not None:
@@ -351,11 +351,11 @@ def _log_weights(blocks: list[Block], num_chains: int) -> np.ndarray:
     return np.concatenate(pairs)[:num_chains]
 
 
-def _check_memory(path: AbstractPath, stream: Stream, num_chains: int) -> None:
+def check_memory(path: AbstractPath, num_chains: int) -> None:
     """Refuse what the machine cannot hold: old and new states of every chain, and one block more."""
     if jax.default_backend() != "cpu" or not hasattr(os, "sysconf"):
         return
-    one = jax.eval_shape(lambda: path.sample(stream.at(0, jnp.zeros(1, jnp.int32))))
+    one = jax.eval_shape(lambda: path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32))))
     needed = 3 * num_chains * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(one))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:

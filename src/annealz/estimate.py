@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from annealz.anneal import Progress, anneal
+from annealz.anneal import Progress, anneal, check_memory
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
 from annealz.diagnostics import Judgement, Status, judge
@@ -268,6 +268,7 @@ def estimate_log_z(
     observers = _observers(observe)
     base = choose_base(model, base, data)
     path, kernel = GeometricPath(base, model, marginal), BlockGibbs()
+    check_memory(path, num_chains)  # before a pilot, not after
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
