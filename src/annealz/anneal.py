@@ -31,6 +31,7 @@ from annealz.estimators import effective_sample_size, log_mean
 from annealz.kernels.abstract import AbstractKernel
 from annealz.numerics import add_compensated
 from annealz.observers import AbstractObserver, Slope
+from annealz.pace import Pace
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream, check_seed
 from annealz.run import Run, Trace
@@ -40,7 +41,6 @@ __all__ = ["Progress", "anneal", "check_memory"]
 
 _CHUNK_CAPACITY = 4096  # steps a compiled chunk can hold
 _RECORD_CAPACITY = 256  # records a compiled chunk can hold
-_CHUNK_SECONDS = 0.25  # what a chunk should take: an interrupt is answered within about this
 _MAX_BLOCK = {"cpu": 1024}  # chains a block, by platform
 _MAX_BLOCK_ELSEWHERE = 16384
 _ROUND_STEPS = {"gpu": 16}  # steps a round of known length, by platform; elsewhere none
@@ -123,13 +123,13 @@ def anneal(
     if saver is not None and saver.exists():
         now, spent = saver.load(now)
 
-    pace = _Pace(chunk_steps, every)
+    pace, limit = Pace(chunk_steps), min(_CHUNK_CAPACITY, (_RECORD_CAPACITY - 1) * every)
     log_z0 = path.log_z0
     messages: list[str] = []
     began = saved = time.monotonic()
     try:
         while now.step < num_steps:
-            stop = min(now.step + pace.steps, num_steps)
+            stop = now.step + pace.take(min(limit, num_steps - now.step))
             with pace:
                 window = _window(betas, now.step)
                 advanced = [
@@ -260,26 +260,6 @@ def _record(path, observers, block: Block, beta, is_real) -> Record:
 
 
 # --- on the host -----------------------------------------------------------------------------
-
-
-class _Pace:
-    """How many steps the next chunk has, so that it takes about _CHUNK_SECONDS."""
-
-    def __init__(self, chunk_steps: int | None, every: int):
-        self._limit = min(_CHUNK_CAPACITY, (_RECORD_CAPACITY - 1) * every)
-        self._fixed = chunk_steps is not None
-        self.steps = min(chunk_steps or 8, self._limit)
-        self._is_compiled = False
-
-    def __enter__(self):
-        self._began = time.monotonic()
-
-    def __exit__(self, *_):
-        spent = time.monotonic() - self._began
-        if self._is_compiled and not self._fixed:
-            ideal = self.steps * _CHUNK_SECONDS / max(spent, 1e-4)
-            self.steps = int(np.clip(ideal, 1, min(8 * self.steps, self._limit)))
-        self._is_compiled = True
 
 
 def _blocks(num_chains: int) -> tuple[list[int], int]:

@@ -9,7 +9,7 @@ float32 ones. There a matrix is held as two of them, side by side or one above t
 with e such that the largest entry lies between 2^13 and 2^14. High and low together carry 22 bits of
 every entry, or leave an error of 2^-39 of the largest one where that is more; the states 0 and 1 are
 exact, products with them are exact, and their sums are taken in float32: what differs from a float32
-product is no larger than that product's own rounding. Either way it is one product, and the narrower of
+product is of the size of that product's own rounding. Either way it is one product, and the narrower of
 its two sides is the one that is doubled. All axes are filled up with zeros to the multiples that tensor
 cores take.
 

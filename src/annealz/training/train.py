@@ -20,10 +20,10 @@ from annealz.bases.bernoulli import smoothed_means
 from annealz.checkpoint import Checkpoint, Standing
 from annealz.data.source import check_rows
 from annealz.models.rbm import RBM
+from annealz.pace import Pace
 from annealz.random import Stream
 from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
 from annealz.training.monitor import Fitness, Monitor
-from annealz.training.pace import Pace
 from annealz.training.settings import Settings
 
 __all__ = ["DivergenceError", "Fit", "Report", "TrainingProgress", "fit", "train"]
