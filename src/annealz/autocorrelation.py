@@ -7,8 +7,13 @@ mode adds to every lag, as it does to the variance of log w. Centred on its own 
 long chain, it would add to none.
 
 The sum is cut by Geyer's initial monotone sequence (1992): sums of neighbouring pairs of a reversible
-chain are positive and fall, so that the sum ends where they cease to. Lags beyond half the length are not
-used. Where rho is still above a tenth there, or the sum was not cut, tau is only a lower bound.
+chain are positive and fall, so that the sum ends where they cease to. Lags beyond half the length T are not
+used. Where rho is still above a tenth there, or the sum was not cut, tau is not resolved: what lies beyond
+is guessed from an exponential through rho at T/4 and T/2,
+
+    tau += 2 rho_{T/2} theta,     theta = (T/4) / log(rho_{T/4} / rho_{T/2}), at most 2 T
+
+and tau is marked as a lower bound, since slower modes may hide behind.
 """
 
 from typing import NamedTuple
@@ -19,6 +24,7 @@ __all__ = ["Memory", "measure_memory"]
 
 _LEAST_TAU = 0.01  # an antithetic chain can have a tau near 0, none below
 _BOUND_CORRELATION = 0.1
+_LONGEST_TAIL = 2.0  # lengths: what a stay cannot see decay is not guessed to be longer
 
 
 class Memory(NamedTuple):
@@ -51,4 +57,20 @@ def measure_memory(values: np.ndarray) -> Memory:
     count = ends[0] if ends.size else pairs.size
     tau = max(float(2 * pairs[:count].sum() - 1), _LEAST_TAU)
     is_bound = bool(correlations[-1] > _BOUND_CORRELATION or not ends.size)
+    if is_bound:
+        tau = max(tau, float(2 * pairs[:count].sum() - 1) + _beyond(correlations))
     return Memory(float(mean), variance, tau, is_bound)
+
+
+def _beyond(correlations: np.ndarray) -> float:
+    """What lags beyond the last one add to tau, if the correlations fall as an exponential there."""
+    last = correlations.size
+    width = max(1, last // 8)  # lags averaged over
+    middle = last // 2
+    late = float(correlations[-width:].mean())
+    early = float(correlations[middle - width // 2 : middle - width // 2 + width].mean())
+    if late <= 0 or early <= 0:
+        return 0.0
+    longest = 2 * last * _LONGEST_TAIL
+    decay = np.log(early / late) / (last - width / 2 - middle)
+    return 2 * late * float(min(1 / decay, longest) if decay > 0 else longest)

@@ -1,15 +1,16 @@
 """The pilot that asks how the chains mix: g and tau along the path, within a given number of sweeps.
 
-A population of chains goes up the path from knot to knot. At each knot it is resampled by the weights of
-the jump (annealed SMC: chains caught in a mode that lost its weight do not go on) and then stays for a
-while, which gives mean, variance g and autocorrelation time tau of the slope there. Three rounds:
+A population of chains goes up the path from knot to knot. Where the effective number of them has fallen
+below half, it is resampled by the weights of its jumps (annealed SMC: chains caught in a mode that lost its
+weight do not go on). At each knot it stays for a while, which gives mean, variance g and autocorrelation
+time tau of the slope there. Three rounds:
 
     1   few knots, equally spaced in beta, a short stay
     2   knots where the schedule of round 1 spends its time (half of them), the others equally spaced
     3   longer stays where tau is not resolved yet, half as long again each time, the shortest first
 
-What is left of the budget when every tau is resolved is not spent. Where the budget ends first, tau is a
-lower bound and marked so. With a twentieth of the sweeps of a run of 1000 chains, and 50 chains, a stay
+What is left of the budget when every tau is resolved is not spent. Where the budget ends first, tau is
+guessed from what was seen (`autocorrelation.py`) and marked as a bound. With a twentieth of the sweeps of a run of 1000 chains, and 50 chains, a stay
 is about as long as the run itself will dwell around that knot: what a chain cannot forget in that time it
 does not forget in the run either. All chains use a stream of their own and enter no estimate.
 """
@@ -24,6 +25,7 @@ import numpy as np
 
 from annealz.anneal import Progress
 from annealz.autocorrelation import Memory, measure_memory
+from annealz.estimators import effective_sample_size
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
@@ -39,6 +41,7 @@ LEAST_BUDGET = 4 * _MIN_CHAINS * _MIN_KNOTS * _LEAST_STAY
 _SHARES = (0.2, 0.4)  # of the budget, for rounds 1 and 2
 _BURN_IN = 0.2  # of a stay
 _RESOLVED = 20.0  # a stay of this many tau is long enough
+_RESAMPLE_BELOW = 0.5  # of the chains
 
 
 @dataclasses.dataclass
@@ -112,10 +115,14 @@ class _Walk:
         x = self.path.sample(self.stream.at(self.done, self.chains))
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_STAY)
         stays: list[_Stay] = []
+        log_weights = np.zeros(self.num_chains)
         for i, beta in enumerate(betas):
             if i:
-                log_weights = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
-                x = x[_resample(_finite(log_weights, float(beta)), self.generator)]
+                jump = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
+                log_weights = log_weights + _finite(jump, float(beta))
+                if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
+                    x = x[_resample(log_weights, self.generator)]
+                    log_weights = np.zeros(self.num_chains)
             stay = _Stay(float(beta), x, np.empty((0, self.num_chains)))
             while len(stay.slopes) < length and self.left > self.piece:
                 self.sweep(stay)
