@@ -174,7 +174,7 @@ def race(folder: Path, models, steps, num_replicates: int, seconds: float) -> bo
     (folder / "terrains").mkdir(parents=True, exist_ok=True)
     arrays, record = load_archive(file) if file.exists() else ({}, {})
     missing = [key for key in wanted(models, steps) if str(key) not in arrays]
-    missing.sort(key=lambda key: key.schedule == "mixing")  # its pilots take their time
+    missing.sort(key=lambda key: (key.base == "uniform", key.schedule == "mixing"))  # pilots take time
     record |= _record(num_replicates)
     workers = max(1, (os.cpu_count() or 2) - 1)
     cores = multiprocessing.get_context("spawn").Queue()
@@ -205,7 +205,7 @@ def race(folder: Path, models, steps, num_replicates: int, seconds: float) -> bo
             took = time.monotonic() - planned
             print(f"{key}: {planned - start:.1f} s, {took:.1f} s", file=sys.stderr, flush=True)
             save_archive(file, arrays, record)
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
     return all(str(key) in arrays for key in wanted(models, steps))
 
 
