@@ -6,7 +6,6 @@ from annealz.anneal import Progress as Progress
 from annealz.anneal import anneal as anneal
 from annealz.bases import BernoulliBase as BernoulliBase
 from annealz.compare import compare_schedules as compare_schedules
-from annealz.diagnostics import Status as Status
 from annealz.estimate import Estimate as Estimate
 from annealz.estimate import estimate_log_z as estimate_log_z
 from annealz.estimate import resume as resume
@@ -30,6 +29,7 @@ from annealz.schedules import linear as linear
 from annealz.schedules import mixing as mixing
 from annealz.schedules import sm08 as sm08
 from annealz.schedules import varopt as varopt
+from annealz.status import Status as Status
 from annealz.survey import survey as survey
 from annealz.survey import survey_knots as survey_knots
 from annealz.survey_mixing import survey_mixing as survey_mixing
