@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from annealz.along import log_z_along as log_z_along
 from annealz.anneal import Progress as Progress
 from annealz.anneal import anneal as anneal
 from annealz.bases import BernoulliBase as BernoulliBase
@@ -11,6 +12,7 @@ from annealz.estimate import estimate_log_z as estimate_log_z
 from annealz.estimate import resume as resume
 from annealz.formats import load_model as load_model
 from annealz.formats import save_rbm as save_rbm
+from annealz.islands import judge_islands as judge_islands
 from annealz.kernels import BlockGibbs as BlockGibbs
 from annealz.models import RBM as RBM
 from annealz.models import exact_log_z as exact_log_z
@@ -34,5 +36,8 @@ from annealz.survey import survey as survey
 from annealz.survey import survey_knots as survey_knots
 from annealz.survey_mixing import survey_mixing as survey_mixing
 from annealz.terrain import Terrain as Terrain
+from annealz.thermodynamic import thermodynamic_log_z as thermodynamic_log_z
+from annealz.two_sided import TwoSided as TwoSided
+from annealz.two_sided import judge_two_sided as judge_two_sided
 
 __version__ = _version("annealz")
