@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from annealz.diagnostics import Status, judge, pareto_k, pareto_k_limit
+from annealz.diagnostics import judge, pareto_k, pareto_k_limit
 from annealz.estimators import bootstrap_interval, delta_interval
+from annealz.status import Message, Status
 
 
 def _normal(sigma: float, size: int = 1000, seed: int = 0) -> np.ndarray:
@@ -22,7 +23,7 @@ def test_light_tails_are_ok_and_get_the_delta_interval():
 def test_heavy_tails_are_called_a_lower_bound(seed: int):
     verdict = judge(_normal(4.0, seed=seed))
     assert verdict.status is Status.UNRELIABLE
-    assert "lower bound" in verdict.messages[0]
+    assert "probably a lower bound" in verdict.messages[0]
     assert verdict.interval() == bootstrap_interval(verdict.log_weights)
 
 
@@ -40,7 +41,8 @@ def test_few_chains_are_not_judged():
     for size in (1, 2, 24):
         verdict = judge(_normal(0.1, size))
         assert verdict.status is Status.UNRELIABLE
-        assert "too few" in verdict.messages[0]
+        assert list(verdict.findings) == [Message.TOO_FEW_CHAINS]
+        assert "--chains 100" in verdict.messages[0]
 
 
 def test_equal_weights_are_perfect():
@@ -65,6 +67,7 @@ def test_heavy_tails_need_more_effective_chains():
     light = [v for v in few if v.pareto_k < 0.5]
     assert heavy
     assert light
+    assert all(list(v.findings) == [Message.FEW_EFFECTIVE_CHAINS] for v in heavy)
     assert all(v.status is Status.UNRELIABLE and "at least 100" in v.messages[0] for v in heavy)
     assert all(v.status is Status.OK for v in light)
 
@@ -72,6 +75,16 @@ def test_heavy_tails_need_more_effective_chains():
 def test_limit_grows_with_chains_up_to_its_cap():
     assert pareto_k_limit(100) == pytest.approx(0.5)
     assert pareto_k_limit(10**6) == pytest.approx(0.7)
+
+
+def test_remedies_carry_the_number_of_steps():
+    told = judge(_normal(4.0), num_steps=10_000).messages
+    assert told
+    assert all("try --steps 40000 or --two-sided." in message for message in told)
+    assert all("try four times the steps or" in m for m in judge(_normal(4.0)).messages)
+    wide = judge(_normal(1.3), num_steps=250)
+    assert list(wide.findings) == [Message.WIDE_WEIGHTS]
+    assert "--steps 1000 would narrow it" in wide.messages[0]
 
 
 def test_level_is_checked():

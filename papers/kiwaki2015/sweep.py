@@ -16,7 +16,7 @@ import numpy as np
 
 from annealz.anneal import Progress, anneal
 from annealz.bases.choose import choose_base
-from annealz.diagnostics import Status, judge
+from annealz.diagnostics import judge
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
@@ -28,6 +28,7 @@ from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.sm08 import sm08
 from annealz.schedules.varopt import varopt
+from annealz.status import Status
 from annealz.survey import survey, survey_knots
 from annealz.terrain import Terrain
 from results import COLUMNS, Cell, Key, Results

@@ -2,16 +2,17 @@
 
 from importlib.metadata import version as _version
 
+from annealz.along import log_z_along as log_z_along
 from annealz.anneal import Progress as Progress
 from annealz.anneal import anneal as anneal
 from annealz.bases import BernoulliBase as BernoulliBase
 from annealz.compare import compare_schedules as compare_schedules
-from annealz.diagnostics import Status as Status
 from annealz.estimate import Estimate as Estimate
 from annealz.estimate import estimate_log_z as estimate_log_z
 from annealz.estimate import resume as resume
 from annealz.formats import load_model as load_model
 from annealz.formats import save_rbm as save_rbm
+from annealz.islands import judge_islands as judge_islands
 from annealz.kernels import BlockGibbs as BlockGibbs
 from annealz.models import RBM as RBM
 from annealz.models import exact_log_z as exact_log_z
@@ -30,9 +31,13 @@ from annealz.schedules import linear as linear
 from annealz.schedules import mixing as mixing
 from annealz.schedules import sm08 as sm08
 from annealz.schedules import varopt as varopt
+from annealz.status import Status as Status
 from annealz.survey import survey as survey
 from annealz.survey import survey_knots as survey_knots
 from annealz.survey_mixing import survey_mixing as survey_mixing
 from annealz.terrain import Terrain as Terrain
+from annealz.thermodynamic import thermodynamic_log_z as thermodynamic_log_z
+from annealz.two_sided import TwoSided as TwoSided
+from annealz.two_sided import judge_two_sided as judge_two_sided
 
 __version__ = _version("annealz")

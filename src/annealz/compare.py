@@ -18,7 +18,7 @@ from scipy import stats
 from annealz.anneal import Progress, anneal
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
-from annealz.diagnostics import Status, judge
+from annealz.diagnostics import judge
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
@@ -28,6 +28,7 @@ from annealz.paths.geometric import GeometricPath
 from annealz.plan import SCHEDULE_NAMES, check_name, pilot_sweeps, plan_schedule
 from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps
+from annealz.status import Status
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
 

@@ -15,7 +15,6 @@ No symptom shows a region that no chain has reached.
 """
 
 import dataclasses
-import enum
 
 import numpy as np
 from arviz_stats.base.array import array_stats
@@ -27,21 +26,15 @@ from annealz.estimators import (
     effective_sample_size,
     log_mean,
 )
+from annealz.status import Findings, Message, Status, longer, status_of
 
-__all__ = ["Judgement", "Status", "judge", "pareto_k", "pareto_k_limit"]
+__all__ = ["Judgement", "judge", "pareto_k", "pareto_k_limit"]
 
 _MIN_CHAINS = 25
 _MIN_ESS = 25
 _MIN_ESS_OF_HEAVY_TAILS = 100
 _HEAVY_TAIL = 0.5
 _MAX_DELTA_VARIANCE = 1.0
-
-
-class Status(enum.Enum):
-    """How far an estimate can be trusted."""
-
-    OK = "ok"
-    UNRELIABLE = "unreliable"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +48,15 @@ class Judgement:
     variance: float
     """Var[log w]."""
     pareto_k: float
-    status: Status
-    messages: tuple[str, ...]
+    findings: Findings
+
+    @property
+    def status(self) -> Status:
+        return status_of(self.findings)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(self.findings.values())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the log of the mean weight."""
@@ -68,35 +68,26 @@ class Judgement:
         return bootstrap_interval(self.log_weights, level)
 
 
-def judge(log_weights: np.ndarray) -> Judgement:
-    """The importance average with its error and its status."""
+def judge(log_weights: np.ndarray, num_steps: int | None = None) -> Judgement:
+    """The importance average with its error and its status; remedies are told in `num_steps`."""
     size = log_weights.size
     ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
-    reasons = []
+    limit, variance = pareto_k_limit(size), float(np.var(log_weights))
+    advice = longer(num_steps)
+    findings: dict[Message, str] = {}
     if size < _MIN_CHAINS and np.isnan(k):
-        reasons.append(
-            f"chains are too few to judge their weights ({size}, at least {_MIN_CHAINS} are needed)"
-        )
-    elif not k < pareto_k_limit(size):
-        reasons.append(
-            f"the largest weights have a heavy tail (Pareto k = {k:.2f}, limit "
-            f"{pareto_k_limit(size):.2f})"
-        )
+        kind = Message.TOO_FEW_CHAINS
+        findings[kind] = kind.say(size=size, needed=_MIN_CHAINS, chains=4 * _MIN_CHAINS)
+    elif not k < limit:
+        kind = Message.HEAVY_TAIL
+        findings[kind] = kind.say(k=k, limit=limit, longer=advice)
     needed = _MIN_ESS_OF_HEAVY_TAILS if k >= _HEAVY_TAIL else _MIN_ESS
     if ess < needed <= size:
-        reasons.append(f"few chains carry the weight (ESS {ess:.1f} of {size}, at least {needed})")
-    variance = float(np.var(log_weights))
-    messages = ()
-    if reasons:
-        messages = (
-            f"log Z is likely a lower bound and its error too small: {'; '.join(reasons)}. "
-            "Take more steps, or more chains.",
-        )
-    elif variance > _MAX_DELTA_VARIANCE:
-        messages = (
-            f"the log weights spread widely (variance {variance:.1f}, above 1), so log Z may be a lower "
-            "bound: the interval is from the bootstrap, and more steps would narrow it.",
-        )
+        kind = Message.FEW_EFFECTIVE_CHAINS
+        findings[kind] = kind.say(ess=ess, size=size, needed=needed, longer=advice)
+    if not findings and variance > _MAX_DELTA_VARIANCE:
+        kind = Message.WIDE_WEIGHTS
+        findings[kind] = kind.say(variance=variance, longer=advice)
     return Judgement(
         log_weights=log_weights,
         log_mean=log_mean(log_weights),
@@ -104,8 +95,7 @@ def judge(log_weights: np.ndarray) -> Judgement:
         ess=ess,
         variance=variance,
         pareto_k=k,
-        status=Status.UNRELIABLE if reasons else Status.OK,
-        messages=messages,
+        findings=findings,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from annealz.anneal import Progress, anneal, check_memory
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
-from annealz.diagnostics import Judgement, Status, judge
+from annealz.diagnostics import Judgement, judge
 from annealz.folder import RunFolder
 from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
@@ -31,6 +31,7 @@ from annealz.random import check_seed
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.sizing import Forecast, forecast
+from annealz.status import Message, Status, longer
 
 __all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
 
@@ -368,13 +369,22 @@ def _run(settings, path, schedule, observers, chunk_steps, folder, on_progress) 
 
 
 def _estimate(settings: dict[str, Any], run: Run) -> Estimate:
-    judgement, target = judge(run.log_weights), settings["target_std_err"]
+    judgement, target = judge(run.log_weights, run.num_steps), settings["target_std_err"]
     messages = ()
     if target is not None and not judgement.std_err <= target:
         messages = (
-            f"the wanted standard error of {target:g} was missed: take more steps, or more chains.",
+            Message.MISSED_TARGET.say(
+                target=target, std_err=judgement.std_err, more=_more(judgement, run, target)
+            ),
         )
     return Estimate(settings, run, judgement, messages)
+
+
+def _more(judgement: Judgement, run: Run, target: float) -> str:
+    """The chains that a wanted error takes where weights can be trusted; else longer chains."""
+    if judgement.status is not Status.OK:
+        return longer(run.num_steps)
+    return f"--chains {int(np.ceil(run.num_chains * (1.1 * judgement.std_err / target) ** 2))}"
 
 
 def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
