@@ -27,6 +27,7 @@ from annealz.autocorrelation import Memory, measure_memory
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
+from annealz.resample import resample
 from annealz.stay import stay as stay_on
 from annealz.terrain import Terrain
 
@@ -115,7 +116,7 @@ class _Walk:
         for i, beta in enumerate(betas):
             if i:
                 log_weights = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
-                x = x[_resample(_finite(log_weights, float(beta)), self.generator)]
+                x = x[resample(_finite(log_weights, float(beta)), self.generator)]
             stay = _Stay(float(beta), x, np.empty((0, self.num_chains)))
             while len(stay.slopes) < length and self.left > self.piece:
                 self.sweep(stay)
@@ -155,14 +156,6 @@ def _finite(values: jax.Array, beta: float) -> np.ndarray:
             f"beta = {beta:.4g}: the model's fields are too large for float32; rescale the model."
         )
     return values64
-
-
-def _resample(log_weights: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Systematic resampling: which chain each one goes on from."""
-    weights = np.exp(log_weights - log_weights.max())
-    edges = np.cumsum(weights) / weights.sum()
-    points = (generator.random() + np.arange(weights.size)) / weights.size
-    return np.minimum(np.searchsorted(edges, points), weights.size - 1)
 
 
 def _knots(terrain: Terrain, count: int) -> np.ndarray:
