@@ -15,9 +15,9 @@ import numpy as np
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream, derive_seed
-from annealz.resample import resample
 from annealz.run import Run
 from annealz.stay import stay
+from annealz.systematic import resample
 
 __all__ = ["approximate_draws"]
 

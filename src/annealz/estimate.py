@@ -24,6 +24,7 @@ from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z_if_cheap
 from annealz.models.rbm import RBM
+from annealz.numerics import finite_or_none
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.geometric import GeometricPath
 from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
@@ -130,8 +131,8 @@ class Estimate:
         return {
             "model": self.model,
             "log_z": self.log_z,
-            "std_err": _finite(self.std_err),
-            "interval": [_finite(bound) for bound in self.interval()],
+            "std_err": finite_or_none(self.std_err),
+            "interval": [finite_or_none(bound) for bound in self.interval()],
             "ess": self.ess,
             "num_steps": self.num_steps,
             "num_chains": self.num_chains,
@@ -385,10 +386,6 @@ def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
         for name, what in (observe or {}).items()
     }
     return {"slope": Slope(), **given}
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def _versions() -> dict[str, str]:

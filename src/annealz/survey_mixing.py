@@ -27,8 +27,8 @@ from annealz.autocorrelation import Memory, measure_memory
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
-from annealz.resample import resample
 from annealz.stay import stay as stay_on
+from annealz.systematic import resample
 from annealz.terrain import Terrain
 
 __all__ = ["LEAST_BUDGET", "survey_mixing"]

@@ -15,7 +15,7 @@ def resample(
 ) -> np.ndarray:
     """Which chain each of `count` draws comes from; by default as many draws as chains."""
     weights = np.exp(log_weights - log_weights.max())
-    count = weights.size if count is None else count
+    size = weights.size if count is None else count
     edges = np.cumsum(weights) / weights.sum()
-    points = (generator.random() + np.arange(count)) / count
+    points = (generator.random() + np.arange(size)) / size
     return np.minimum(np.searchsorted(edges, points), weights.size - 1)
