@@ -86,6 +86,19 @@ def test_every_example_to_a_file(capsys, name: str):
     assert run(capsys, *command, "--force")[0] == 0
 
 
+def test_a_file_that_cannot_be_written_still_shows_the_result(capsys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("annealz.cli.likelihood.write_atomic", full)
+    command = ("likelihood", "m.npz", "rows.npy", *SMALL, "--per-example", "v.npy", "--json")
+    status, out, err = run(capsys, *command, "--quiet")
+    assert status == 2
+    assert "log_likelihood" in json.loads(out)
+    assert err == "annealz: cannot write v.npy: No space left on device.\n"
+    assert list(Path("cache").iterdir()) == []
+
+
 def test_log_z_of_a_run_that_was_kept(capsys):
     """The same number as that of the run, and no second one is made."""
     estimate = json.loads(run(capsys, "estimate", "m.npz", *SMALL, "--out", "kept", "--json")[1])

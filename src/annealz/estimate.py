@@ -32,6 +32,7 @@ from annealz.random import check_seed
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.sizing import Forecast, forecast
+from annealz.table import as_text
 
 __all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
 
@@ -183,10 +184,7 @@ class Estimate:
         return rows
 
     def __repr__(self) -> str:
-        width = max(len(label) for label, _ in self.rows())
-        lines = [f"  {label:<{width}}  {value}" for label, value in self.rows()]
-        lines += [f"  ! {message}" for message in self.messages]
-        return "\n".join(["Estimate", *lines])
+        return as_text("Estimate", self.rows(), self.messages)
 
     def _repr_html_(self) -> str:
         cells = "".join(

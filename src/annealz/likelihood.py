@@ -37,6 +37,7 @@ from annealz.formats.load import load_model
 from annealz.models.density import log_densities
 from annealz.models.rbm import RBM
 from annealz.numerics import finite_or_none
+from annealz.table import as_text
 
 __all__ = ["Likelihood", "check_examples", "log_likelihood"]
 
@@ -118,7 +119,11 @@ class Likelihood:
     def messages(self) -> tuple[str, ...]:
         if self.status is Status.OK:
             return self.estimate.messages
-        other = "" if self.conservative is not None else ", or look from below with --conservative"
+        other = (
+            ""
+            if self.conservative is not None
+            else ", or look from below with --conservative (conservative=True)"
+        )
         flattered = (
             "the log-likelihood is likely an upper bound, because log Z is likely too low: take more "
             f"steps{other}."
@@ -156,8 +161,10 @@ class Likelihood:
             ),
             ("95 % interval", _range(self.interval())),
             ("error of the data", _error(self.std_err_data)),
-            ("error of log Z", _error(self.std_err_log_z)),
-            ("… alone", f"{_range(self.interval_log_z())}, of these very examples"),
+            (
+                "error of log Z",
+                f"{_error(self.std_err_log_z)}; of these very examples {_range(self.interval_log_z())}",
+            ),
         ]
         exact = self.exact_log_likelihood
         if exact is not None:
@@ -165,13 +172,12 @@ class Likelihood:
             rows.append(("exact", f"{exact:.4f} of these very examples (off by {gap:+.4f})"))
         if self.conservative is not None:
             below, low = self.conservative, self._given(self.conservative.log_z)
+            gap = self.log_likelihood - low
+            side = "below" if gap > 0 else "above"
             rows += [
+                ("from below", f"{low:.4f} ± {_error(below.std_err)} ({abs(gap):.4f} {side})"),
                 (
-                    "conservative",
-                    f"{low:.4f} ± {_error(below.std_err)} ({self.log_likelihood - low:.4f} below)",
-                ),
-                (
-                    "… from",
+                    "… with",
                     f"{below.num_examples} examples, {below.num_chains} chains each, "
                     f"{below.run.sweeps:,} sweeps, {below.run.seconds:.1f} s",
                 ),
@@ -180,10 +186,7 @@ class Likelihood:
         return rows + [row for row in self.estimate.rows() if row[0] in kept]
 
     def __repr__(self) -> str:
-        width = max(len(label) for label, _ in self.rows())
-        lines = [f"  {label:<{width}}  {value}" for label, value in self.rows()]
-        lines += [f"  ! {message}" for message in self.messages]
-        return "\n".join(["Likelihood", *lines])
+        return as_text("Likelihood", self.rows(), self.messages)
 
     def _given(self, log_z: float) -> float:
         """Mean log p(v) with this log Z."""

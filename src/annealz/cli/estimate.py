@@ -37,7 +37,7 @@ from annealz.models.exact import exact_log_z
 from annealz.plan import DEFAULT_SCHEDULE
 from annealz.sizing import Forecast
 
-__all__ = ["estimate", "finish", "interrupted", "run_estimate", "settle"]
+__all__ = ["drop_scratch", "estimate", "finish", "interrupted", "run_estimate", "settle"]
 
 _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
@@ -112,8 +112,7 @@ def run_estimate(
     except KeyboardInterrupt:
         raise interrupted(folder, go_on) from None
     except ValueError:
-        if out is None and folder is not None:
-            folder.remove()
+        drop_scratch(folder)
         raise
     return result, folder
 
@@ -132,11 +131,7 @@ def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_jso
 
 def settle(result: Estimate, folder: RunFolder | None) -> None:
     """Drop a folder that served this run only; say so where another holds no result."""
-    if folder is None:
-        return
-    if folder.path.parent == _SCRATCH:
-        folder.remove()
-    elif not folder.is_done():
+    if not drop_scratch(folder) and folder is not None and not folder.is_done():
         raise ValueError(result.messages[-1])
 
 
@@ -147,8 +142,7 @@ def interrupted(
     if folder is not None and (is_kept or folder.checkpoint.exists()):
         print(f"annealz: interrupted; go on with: {go_on} {folder.path}", file=sys.stderr)
     else:
-        if folder is not None and folder.path.parent == _SCRATCH:
-            folder.remove()
+        drop_scratch(folder)
         print("annealz: interrupted, and nothing was saved.", file=sys.stderr)
     return typer.Exit(130)
 
@@ -163,3 +157,11 @@ def scratch_folder() -> RunFolder | None:
         reason = error.strerror or error
         print(f"annealz: {_SCRATCH}: {reason}; this run cannot be resumed.", file=sys.stderr)
         return None
+
+
+def drop_scratch(folder: RunFolder | None) -> bool:
+    """Remove a scratch folder; whether it was one."""
+    if folder is None or folder.path.parent != _SCRATCH:
+        return False
+    folder.remove()
+    return True

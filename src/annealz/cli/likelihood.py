@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from annealz.cli.estimate import interrupted, run_estimate, settle
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.cli.estimate import drop_scratch, interrupted, run_estimate, settle
 from annealz.cli.options import (
     Base,
     Chains,
@@ -88,8 +89,7 @@ def likelihood(
         "base": base,
         "target_std_err": target_std_err,
     }
-    if run is not None:
-        _check_run(run, rbm, {**making, "exact": exact, "out": out})
+    start = None if run is None else _base_of(run, rbm, {**making, "exact": exact, "out": out})
     rows = check_examples(source.examples(), rbm, source.name)
     words = ["annealz", "likelihood", model, *([] if data is None else [data])]
     words += ["--conservative"] if conservative else []
@@ -110,20 +110,25 @@ def likelihood(
     else:
         estimate, folder = _resume(run, quiet, go_on), RunFolder(run)
     try:
-        with show_progress(quiet, "from below") as progress:
+        with show_progress(quiet or not conservative, "from below") as progress:
             result = log_likelihood(
                 rbm,
                 rows,
                 estimate=estimate,
+                base=start,
                 conservative=conservative,
                 data_name=source.name,
                 on_progress=progress,
             )
+        show_result(result, as_json, "log-likelihood")
+        if per_example is not None:
+            _save_table(result.log_likelihoods, per_example)
     except KeyboardInterrupt:
         raise interrupted(folder, go_on, is_kept=True) from None
-    show_result(result, as_json, "log-likelihood")
-    if per_example is not None:
-        _save_table(result.log_likelihoods, per_example)
+    except ValueError:
+        if run is None:
+            drop_scratch(folder)
+        raise
     settle(estimate, folder)
 
 
@@ -143,8 +148,8 @@ def _resume(run: Path, quiet: bool, go_on: str) -> Estimate:
         raise interrupted(RunFolder(run), go_on) from None
 
 
-def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
-    """Refuse the run of another model, and options that only a new run could follow."""
+def _base_of(run: Path, model: RBM, making: dict[str, Any]) -> BernoulliBase:
+    """Where a run started; that of another model, and options that ask for a new one, are refused."""
     usual = {"schedule": DEFAULT_SCHEDULE, "seed": 0, "base": "auto", "exact": False}
     given = [
         f"--{name.removeprefix('num_').replace('_', '-')}"
@@ -155,11 +160,12 @@ def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
         raise ValueError(
             f"--run takes log Z from {run}, and {', '.join(given)} would make another: leave one out."
         )
-    settings = RunFolder(run).inputs()[0]
+    settings, _, base, _ = RunFolder(run).inputs()
     if settings["model_digest"] != model.digest:
         raise ValueError(
             f"the run in {run} is that of another model, {settings['model']}: give its own."
         )
+    return base
 
 
 def _check_table(path: Path, force: bool) -> None:
