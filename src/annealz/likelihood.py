@@ -175,7 +175,7 @@ class Likelihood:
             gap = self.log_likelihood - low
             side = "below" if gap > 0 else "above"
             rows += [
-                ("from below", f"{low:.4f} ± {_error(below.std_err)} ({abs(gap):.4f} {side})"),
+                ("conservative", f"{low:.4f} ± {_error(below.std_err)} ({abs(gap):.4f} {side})"),
                 (
                     "… with",
                     f"{below.num_examples} examples, {below.num_chains} chains each, "

@@ -134,7 +134,7 @@ def likelihood(
 
 def _default_data(model: str, meta: dict[str, Any]) -> str:
     """MNIST's test split, for a model that was trained on its training split."""
-    trained_on = meta.get("training", {}).get("data", {}).get("name", "")
+    trained_on = (meta.get("training") or {}).get("data", {}).get("name", "")
     if model in packaged_models() or trained_on in ("mnist", "mnist-train"):
         return "mnist-test"
     raise ValueError(f"DATA is missing: give mnist-test, mnist or a file of rows for {model}.")
