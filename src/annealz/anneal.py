@@ -7,6 +7,8 @@
         v_k ~ T_{beta_k}(. | v_{k-1})
 
 E[w] = Z_B / Z_A whatever the kernel's mixing; log of the mean of w is biased low (Jensen).
+In reverse the chains start from draws of p_1 and come down the schedule (`reverse.py`). They may be
+resampled on the way up, in islands (`resampling.py`).
 
 The loop over k runs on the device in chunks, so that the host can report, checkpoint and be
 interrupted between them. Chains run in blocks of one size that share nothing: a block's part of
@@ -25,6 +27,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import ArrayLike
 
 from annealz.checkpoint import Checkpoint, Standing, digest_of
 from annealz.estimators import effective_sample_size, log_mean
@@ -34,6 +37,8 @@ from annealz.observers import AbstractObserver, Slope
 from annealz.pace import Pace
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream, check_seed
+from annealz.resampling import Resampling, island_size
+from annealz.reverse import check_start
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 
@@ -48,7 +53,7 @@ _NUM_RECORDS = 1000  # recorded steps by default
 
 
 class Progress(NamedTuple):
-    """Where a run stands."""
+    """Where a run stands; `log_z` ends as the estimate of the target's log Z, in either direction."""
 
     step: int
     num_steps: int
@@ -63,6 +68,7 @@ class Block(eqx.Module):
     log_weights: jax.Array
     compensation: jax.Array
     carries: dict[str, Any]
+    num_resamplings: Any = None  # (islands,), where there are any
 
 
 class Record(eqx.Module):
@@ -83,6 +89,9 @@ def anneal(
     num_chains: int,
     seed: int = 0,
     purpose: str = "anneal",
+    start: ArrayLike | None = None,
+    reverse: bool = False,
+    resample: float | None = None,
     observers: Mapping[str, AbstractObserver] | None = None,
     record_every: int | None = None,
     chunk_steps: int | None = None,
@@ -94,6 +103,10 @@ def anneal(
 
     Parameters
     ----------
+    start, reverse : anneal from `start`, draws from the target, one a chain, down to the base. Give a
+        `purpose` of its own to a run in reverse, or it shares random bits with the forward run.
+    resample : resample the islands of chains whose ESS falls below this share of their size; by
+        default never
     observers : what to record besides log Z and ESS; by default the slope, under "slope"
     record_every : steps between records (the last step is always recorded); by default about
         1000 records a run
@@ -111,14 +124,30 @@ def anneal(
     every = record_every or -(-num_steps // _NUM_RECORDS)
     betas = schedule.betas.astype(np.float32)
     stream = Stream(check_seed(seed), purpose)
-    starts, block_size = _blocks(num_chains)
+    _check_direction(start, reverse, resample)
+    resampling = None if resample is None else Resampling(resample, island_size(num_chains))
+    size = None if resampling is None else resampling.island_size
+    starts, block_size = _blocks(num_chains, size or 1)
     check_memory(path, num_chains)
+    inputs, mode = (
+        (path, kernel, observers),
+        "" if resample is None else f" resample {float(resample)}",
+    )
+    if reverse:
+        draws = check_start(path, start, num_chains)
+        inputs, mode = (*inputs, draws), " reverse"
+        betas, kernel = betas[::-1], kernel.reversed()
+        first = [
+            _start_reverse(path, kernel, observers, stream, jnp.int32(i), x)
+            for i, x in zip(starts, _cut(draws, starts, block_size), strict=True)
+        ]
+    else:
+        first = [_start(path, observers, stream, jnp.int32(i), block_size, size) for i in starts]
 
     saver = None
     if checkpoint is not None:
-        settings = f"{seed} {purpose} {num_chains} {block_size} {every} {schedule.digest}"
-        saver = Checkpoint(Path(checkpoint), digest_of((path, kernel, observers), settings))
-    first = [_start(path, observers, stream, jnp.int32(start), block_size) for start in starts]
+        settings = f"{seed} {purpose} {num_chains} {block_size} {every} {schedule.digest}{mode}"
+        saver = Checkpoint(Path(checkpoint), digest_of(inputs, settings))
     now, spent = Standing(0, first, []), 0.0
     if saver is not None and saver.exists():
         now, spent = saver.load(now)
@@ -133,19 +162,19 @@ def anneal(
             with pace:
                 window = _window(betas, now.step)
                 advanced = [
-                    _advance(path, kernel, observers, stream, block, jnp.int32(start),
+                    _advance(path, kernel, observers, stream, block, jnp.int32(i),
                              jnp.int32(num_chains), window, jnp.int32(now.step), jnp.int32(stop),
-                             jnp.int32(every), jnp.int32(num_steps))
-                    for block, start in zip(now.blocks, starts, strict=True)
+                             jnp.int32(every), jnp.int32(num_steps), reverse, resampling)
+                    for block, i in zip(now.blocks, starts, strict=True)
                 ]  # fmt: skip
                 jax.block_until_ready(advanced)
             blocks = [block for block, _ in advanced]
             log_weights = _log_weights(blocks, num_chains)
-            _check_finite(log_weights, stop, num_steps, schedule)
+            _check_finite(log_weights, stop, num_steps, betas[stop])
             records = _merge([part for _, part in advanced], now.step, stop, every, num_steps)
             now = Standing(stop, blocks, now.records + records)  # in one go: an interrupt may come
             if on_progress is not None:
-                log_z = log_z0 + log_mean(log_weights)
+                log_z = log_z0 + log_mean(log_weights) * (-1 if reverse else 1)
                 on_progress(Progress(stop, num_steps, log_z, effective_sample_size(log_weights)))
             if saver is not None and time.monotonic() - saved > checkpoint_seconds:
                 _save(saver, messages, now, spent + time.monotonic() - began)
@@ -160,11 +189,14 @@ def anneal(
         schedule=schedule,
         seed=seed,
         purpose=purpose,
-        trace=_trace(now.records, betas, log_z0, num_chains),
+        trace=_trace(now.records, betas, log_z0, None if reverse else num_chains),
         states=_gather([block.x for block in now.blocks], num_chains),
         carries=_gather([block.carries for block in now.blocks], num_chains),
         seconds=spent + time.monotonic() - began,
         messages=tuple(messages),
+        is_reverse=reverse,
+        island_size=size,
+        num_resamplings=_num_resamplings(now.blocks, num_chains, size),
     )
 
 
@@ -172,17 +204,32 @@ def anneal(
 
 
 @eqx.filter_jit
-def _start(path, observers, stream: Stream, first_chain, block_size: int) -> Block:
+def _start(path, observers, stream: Stream, first_chain, block_size: int, size=None) -> Block:
+    """A block of draws from p_0, in islands of this size if any."""
     x = path.sample(stream.at(0, first_chain + jnp.arange(block_size)))
-    zeros = jnp.zeros(block_size, jnp.float32)
-    return Block(x, zeros, zeros, {name: o.init(x, path) for name, o in observers.items()})
+    counts = None if size is None else jnp.zeros(block_size // size, jnp.int32)
+    return _unweighted(path, observers, x, counts)
+
+
+@eqx.filter_jit
+def _start_reverse(path, kernel, observers, stream: Stream, first_chain, x) -> Block:
+    """A block of draws from p_1, after the move at beta = 1 that a forward run ends with."""
+    bits = stream.at(0, first_chain + jnp.arange(x.shape[0]))
+    return _unweighted(path, observers, kernel.step(bits, x, path, jnp.float32(1)))
+
+
+def _unweighted(path, observers, x, num_resamplings=None) -> Block:
+    zeros = jnp.zeros(x.shape[0], jnp.float32)
+    carries = {name: observer.init(x, path) for name, observer in observers.items()}
+    return Block(x, zeros, zeros, carries, num_resamplings)
 
 
 @eqx.filter_jit
 def _advance(
-    path, kernel, observers, stream, block, first_chain, num_chains, betas, start, stop, every, last
-):
-    """Steps start + 1 .. stop of one block; betas[i] is beta_{start + i}."""
+    path, kernel, observers, stream, block, first_chain, num_chains, betas, start, stop, every, last,
+    is_reverse: bool = False, resampling: Resampling | None = None,
+):  # fmt: skip
+    """Steps start + 1 .. stop of one block; betas[i] is beta_{start + i}, counted from where it began."""
     chains = first_chain + jnp.arange(block.log_weights.shape[0])
     is_real = chains < num_chains  # the last block is filled up with chains that do not count
 
@@ -190,17 +237,25 @@ def _advance(
         """The block after the increment of step k, its states unpacked; and beta_k."""
         beta0, beta1 = betas[k - 1 - start], betas[k - start]
         x = path.unpack(block.x)
-        increment = path.log_ratio(x, beta0, beta1)
+        low, high = (beta1, beta0) if is_reverse else (beta0, beta1)
+        increment = path.log_ratio(x, low, high)  # upwards, where it keeps its digits
+        if is_reverse:
+            increment = -increment
         total, rest = add_compensated(block.log_weights, block.compensation, increment)
         carries = {
             name: observer.update(block.carries[name], x, path, beta0, beta1)
             for name, observer in observers.items()
         }
-        return Block(x, total, rest, carries), beta1
+        return Block(x, total, rest, carries, block.num_resamplings), beta1
 
     def move(k, block: Block, beta):
         x = path.pack(kernel.step(stream.at(k, chains), block.x, path, beta))
-        return Block(x, block.log_weights, block.compensation, block.carries)
+        if resampling is None:
+            return Block(x, block.log_weights, block.compensation, block.carries)
+        bits = stream.at(k, chains[:: resampling.island_size])
+        held = x, block.carries
+        total, rest, held, which = resampling(bits, block.log_weights, block.compensation, held)
+        return Block(held[0], total, rest, held[1], block.num_resamplings + which)
 
     def plain(k, block: Block):
         return move(k, *weigh(k, block))
@@ -262,12 +317,37 @@ def _record(path, observers, block: Block, beta, is_real) -> Record:
 # --- on the host -----------------------------------------------------------------------------
 
 
-def _blocks(num_chains: int) -> tuple[list[int], int]:
-    """First chain of every block, and the size of a block: a function of num_chains alone."""
+def _check_direction(start, reverse: bool, resample: float | None) -> None:
+    if reverse and start is None:
+        raise ValueError(
+            "reverse=True needs start, draws from the target, one a chain, got none: give exact draws, "
+            "such as exact_samples of a small model."
+        )
+    if start is not None and not reverse:
+        raise ValueError(
+            "start is where a run in reverse begins, got it without reverse=True: a forward run draws "
+            "its own start from the base."
+        )
+    if reverse and resample is not None:
+        raise ValueError(
+            f"resample must be None where reverse=True, got {resample}: a resampled path has no time "
+            "reversal; leave out one of them."
+        )
+
+
+def _blocks(num_chains: int, unit: int = 1) -> tuple[list[int], int]:
+    """First chain of every block, and the size of a block, in whole units: of num_chains alone."""
     largest = _MAX_BLOCK.get(jax.default_backend(), _MAX_BLOCK_ELSEWHERE)
-    count = -(-num_chains // largest)
-    size = -(-num_chains // count)
+    num_units = -(-num_chains // unit)
+    count = -(-num_units // max(largest // unit, 1))
+    size = -(-num_units // count) * unit
     return [i * size for i in range(count)], size
+
+
+def _cut(x: np.ndarray, starts: list[int], size: int) -> list[np.ndarray]:
+    """The blocks of these states, the last one filled up."""
+    filling = np.repeat(x[-1:], starts[-1] + size - len(x), axis=0)
+    return np.split(np.concatenate([x, filling]), starts[1:])
 
 
 def _window(betas: np.ndarray, step: int) -> jax.Array:
@@ -303,15 +383,17 @@ def _merge_one(parts: list[Record], step: int) -> dict[str, Any]:
 
 
 def _trace(
-    records: list[dict[str, Any]], betas: np.ndarray, log_z0: float, num_chains: int
+    records: list[dict[str, Any]], betas: np.ndarray, log_z0: float, num_chains: int | None
 ) -> Trace:
+    """The records in columns; without num_chains log Z is known at the last of them, as log_z0."""
     columns = {key: np.array([record[key] for record in records]) for key in records[0]}
     named = {kind: {key.removeprefix(kind): column for key, column in columns.items()
                     if key.startswith(kind)} for kind in ("mean:", "variance:")}  # fmt: skip
+    known = columns["log_sum"][-1] if num_chains is None else np.log(num_chains)
     return Trace(
         steps=columns["step"],
         betas=betas[columns["step"]].astype(np.float64),
-        log_z=log_z0 + columns["log_sum"] - np.log(num_chains),
+        log_z=log_z0 + columns["log_sum"] - known,
         ess=columns["ess"],
         means=named["mean:"],
         variances=named["variance:"],
@@ -331,6 +413,12 @@ def _log_weights(blocks: list[Block], num_chains: int) -> np.ndarray:
     return np.concatenate(pairs)[:num_chains]
 
 
+def _num_resamplings(blocks: list[Block], num_chains: int, size: int | None) -> int:
+    if size is None:
+        return 0
+    return int(_gather([block.num_resamplings for block in blocks], num_chains // size).sum())
+
+
 def check_memory(path: AbstractPath, num_chains: int) -> None:
     """Refuse what the machine cannot hold: old and new states of every chain, and one block more."""
     if jax.default_backend() != "cpu" or not hasattr(os, "sysconf"):
@@ -345,12 +433,12 @@ def check_memory(path: AbstractPath, num_chains: int) -> None:
         )
 
 
-def _check_finite(log_weights: np.ndarray, step: int, num_steps: int, schedule: Schedule) -> None:
+def _check_finite(log_weights: np.ndarray, step: int, num_steps: int, beta: float) -> None:
     wrong = int((~np.isfinite(log_weights)).sum())
     if wrong:
         raise ValueError(
             f"{wrong} of {log_weights.size} log weights became infinite or NaN by step {step} of "
-            f"{num_steps} (beta = {schedule.betas[step]:.4g}): the model's fields are too large for "
+            f"{num_steps} (beta = {beta:.4g}): the model's fields are too large for "
             "float32 or the steps too wide; take more steps, or rescale the model."
         )
 

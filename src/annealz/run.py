@@ -1,9 +1,18 @@
 """What the engine returns: log weights, traces along the path, and what they cost.
 
-    log w_i = sum_k log p*_{beta_k}(v_{k-1}) - log p*_{beta_{k-1}}(v_{k-1}),   log Z = log Z_A + log mean w
+    forward   log w = sum_k log p*_{beta_k}(v_{k-1}) - log p*_{beta_{k-1}}(v_{k-1})      E[w] = Z_B / Z_A
+    reverse   log w = sum_k log p*_{beta_{k-1}}(v_{k-1}) - log p*_{beta_k}(v_{k-1})      E[w] = Z_A / Z_B
 
-The trace holds on-the-fly statistics at the recorded steps k: `log_z` estimates log Z of
-p*_{beta_k}, `ess` is (sum w)^2 / sum w^2 = N / (1 + s^2), s^2 the variance of N w / sum w.
+    log Z = log Z_A + log mean w, biased low;        in reverse log Z_A - log mean w, biased high
+
+The trace holds on-the-fly statistics at the recorded steps: `log_z` estimates log Z of p*_beta,
+`ess` is (sum w)^2 / sum w^2 = N / (1 + s^2), s^2 the variance of N w / sum w. In reverse steps are
+counted from the target, betas fall, and `log_z` is tied to log Z_A where the run ends:
+
+    forward   log Z_A + log mean w_k,      reverse   log Z_A + log mean w_k - log mean w at the end
+
+Of a resampled run the mean of w over an island is unbiased, islands are independent, and chains of
+one island are not (`resampling.py`); the trace's `ess` is that before the step's resampling.
 """
 
 import dataclasses
@@ -30,12 +39,12 @@ class Trace:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One annealing of `num_chains` independent chains over a frozen schedule."""
+    """One annealing of `num_chains` chains over a frozen schedule, independent unless resampled."""
 
     log_weights: np.ndarray
-    """(chains,), float64: log w, so that E[w] = Z_B / Z_A."""
+    """(chains,), float64: log w, so that E[w] = Z_B / Z_A; in reverse Z_A / Z_B."""
     log_z0: float
-    """log Z_A, exact."""
+    """log Z_A, of beta = 0, exact, in either direction."""
     schedule: Schedule
     seed: int
     purpose: str
@@ -46,6 +55,12 @@ class Run:
     """What each observer carried to the end, chain axis first."""
     seconds: float
     messages: tuple[str, ...] = ()
+    is_reverse: bool = False
+    """Whether it went from the target down to the base."""
+    island_size: int | None = None
+    """Chains an island, of a run that was allowed to resample."""
+    num_resamplings: int = 0
+    """How often an island was resampled, all islands together."""
 
     @property
     def num_chains(self) -> int:
@@ -57,5 +72,22 @@ class Run:
 
     @property
     def sweeps(self) -> int:
-        """Applications of the kernel to one chain."""
-        return self.num_steps * self.num_chains
+        """Applications of the kernel to one chain; in reverse one more, at the start."""
+        return (self.num_steps + self.is_reverse) * self.num_chains
+
+    @property
+    def work(self) -> np.ndarray:
+        """(chains,): log w, in reverse -log w; E_forward <= log Z_B / Z_A <= E_reverse."""
+        return -self.log_weights if self.is_reverse else self.log_weights
+
+    @property
+    def island_log_means(self) -> np.ndarray:
+        """log of the mean weight of every island: independent, each mean unbiased.
+
+        Without islands every chain is one.
+        """
+        if self.island_size is None:
+            return self.log_weights
+        islands = self.log_weights.reshape(-1, self.island_size)
+        largest = islands.max(1)
+        return largest + np.log(np.exp(islands - largest[:, None]).mean(1))

@@ -180,6 +180,9 @@ class PerfectKernel(AbstractKernel):
     def step(self, bits: Bits, x, path, beta):
         return path.draw(bits, beta)
 
+    def reversed(self) -> "PerfectKernel":
+        return self  # what comes next does not depend on what was
+
 
 def spins_path(base_logits, visible_bias, hidden_bias=(0.0,)) -> GeometricPath:
     """The path of independent spins between two sets of logits; BlockGibbs is perfect on it."""

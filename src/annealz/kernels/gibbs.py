@@ -1,7 +1,11 @@
 """Block Gibbs: draw the latent layer given the state, then the state given the latent layer.
 
-Both draws are exact conditionals of the joint p_beta(state, latent), so the marginal p_beta(state)
-is invariant (and the chain on states is reversible).
+Both draws are exact conditionals of the joint p(s, l) at beta, so the marginal p(s) is invariant. On
+states, with the latent layer forgotten, the flow
+
+    p(s) T(t | s) = sum_l p(s, l) p(t | l) = sum_l p(s, l) p(t, l) / p(l)
+
+is the same from s to t as from t to s: the kernel is its own reversal.
 """
 
 from jaxtyping import Array, Float
@@ -19,3 +23,6 @@ class BlockGibbs(AbstractKernel):
     def step(self, bits: Bits, x, path: AbstractBipartitePath, beta) -> Float[Array, "chains ..."]:
         latent = bits.bernoulli(path.latent_logits(x, beta), draw=0)
         return bits.bernoulli(path.state_logits(latent, beta), draw=1)
+
+    def reversed(self) -> "BlockGibbs":
+        return self
