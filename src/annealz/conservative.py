@@ -19,7 +19,10 @@ the number of chains, and
     E[log p_annl(v)] <= E[log p_B(v)]   for v ~ p_B             (Gibbs)
 
 The first line always holds. The second holds on average over draws of the model; for other data it is
-what one expects, because annealing too fast misses what the model has learned, and no theorem.
+no theorem, because p_annl may fit them better than p_B. That happens where the base has seen the data. On
+the packaged models of 20 units, 10,000 steps from the base rate gave test images 0.5 to 4.6 nats too much,
+from the uniform base 1.2 to 4.9 too little. So the uniform base is the default, which knows of the data
+only what the model tells it.
 
 p^ and the plain estimate p*_B(v) / Z^ share p*_B(v), which varies most from example to example. So a
 few examples are enough to tell the difference, and it is a log Z from above:
@@ -100,8 +103,8 @@ def conservative_log_z(
     model: RBM,
     examples: np.ndarray,
     schedule: Schedule,
-    base: BernoulliBase,
     *,
+    base: BernoulliBase | None = None,
     num_examples: int = NUM_EXAMPLES,
     num_chains: int = NUM_CHAINS,
     seed: int = 0,
@@ -111,7 +114,9 @@ def conservative_log_z(
 
     Parameters
     ----------
-    schedule : that of the forward run, frozen
+    schedule : frozen, such as that of the forward run
+    base : where the chains go down to; uniform by default. With one that was made from data this is
+        no longer conservative.
     num_examples : how many rows to take, at random and without replacement
     num_chains : of each example; more of them raise log p^ towards log p_annl
     seed : of the choice of rows and of the chains; their streams are not those of a forward run
@@ -122,7 +127,7 @@ def conservative_log_z(
     generator = np.random.default_rng(derive_seed(seed, "conservative", "examples"))
     chosen = np.sort(generator.permutation(len(examples))[:num_examples])
     rows = examples[chosen]
-    path = GeometricPath(base, model)
+    path = GeometricPath(base or BernoulliBase.uniform(model.num_visible), model)
 
     def report(now: Progress) -> None:  # the mean over all chains is no estimate of this
         if on_progress is not None:

@@ -27,8 +27,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from annealz.anneal import Progress
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.choose import choose_base
 from annealz.conservative import NUM_CHAINS, NUM_EXAMPLES, Conservative, conservative_log_z
 from annealz.data.source import DataSource, check_rows
 from annealz.diagnostics import Status
@@ -117,18 +115,22 @@ class Likelihood:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        if self.status is Status.OK:
-            return self.estimate.messages
-        other = (
-            ""
-            if self.conservative is not None
-            else ", or look from below with --conservative (conservative=True)"
-        )
-        flattered = (
-            "the log-likelihood is likely an upper bound, because log Z is likely too low: take more "
-            f"steps{other}."
-        )
-        return (flattered, *self.estimate.messages)
+        messages = self.estimate.messages
+        if self.status is not Status.OK:
+            other = ", or look from below with --conservative (conservative=True)"
+            messages = (
+                "the log-likelihood is likely an upper bound, because log Z is likely too low: take "
+                f"more steps{other if self.conservative is None else ''}.",
+                *messages,
+            )
+        if self.conservative is not None:
+            errors = np.hypot(self.conservative.std_err, self.std_err_log_z)
+            if self.estimate.log_z - self.conservative.log_z > 3 * errors:
+                messages += (
+                    "the conservative log-likelihood lies above the other: annealing fits these data "
+                    "better than the model does, and bounds nothing here.",
+                )
+        return messages
 
     def to_dict(self) -> dict[str, Any]:
         """What `annealz likelihood --json` prints; what is unknown is None."""
@@ -212,7 +214,6 @@ def log_likelihood(
     data: str | Path | np.ndarray,
     *,
     estimate: Estimate | None = None,
-    base: str | BernoulliBase | None = None,
     conservative: bool = False,
     conservative_examples: int = NUM_EXAMPLES,
     conservative_chains: int = NUM_CHAINS,
@@ -228,7 +229,6 @@ def log_likelihood(
     data : examples (rows, visible) of zeros and ones, or what `annealz train` takes: mnist, mnist-test or a
         file, in which values between 0 and 1 are probabilities and drawn once
     estimate : log Z of this very model; without it one is made
-    base : where annealing starts; by default that of the estimate
     conservative : look from below as well, by reverse annealing from a few of the examples
     conservative_examples, conservative_chains : how many of them, and chains for each
     data_name : what to call examples that are given as an array
@@ -241,7 +241,7 @@ def log_likelihood(
         data_name, data = source.name, source.examples()
     rows = check_examples(data, rbm, data_name)
     if estimate is None:
-        estimate = estimate_log_z(model, base=base or "auto", on_progress=on_progress, **options)
+        estimate = estimate_log_z(model, on_progress=on_progress, **options)
     elif options:
         raise ValueError(
             f"an estimate is given, and so is {', '.join(options)} to make one: leave one out."
@@ -256,7 +256,6 @@ def log_likelihood(
             rbm,
             rows,
             estimate.schedule,
-            choose_base(rbm, base or estimate.base),
             num_examples=conservative_examples,
             num_chains=conservative_chains,
             seed=estimate.seed,

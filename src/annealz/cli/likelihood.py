@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from annealz.bases.bernoulli import BernoulliBase
 from annealz.cli.estimate import drop_scratch, interrupted, run_estimate, settle
 from annealz.cli.options import (
     Base,
@@ -89,7 +88,8 @@ def likelihood(
         "base": base,
         "target_std_err": target_std_err,
     }
-    start = None if run is None else _base_of(run, rbm, {**making, "exact": exact, "out": out})
+    if run is not None:
+        _check_run(run, rbm, {**making, "exact": exact, "out": out})
     rows = check_examples(source.examples(), rbm, source.name)
     words = ["annealz", "likelihood", model, *([] if data is None else [data])]
     words += ["--conservative"] if conservative else []
@@ -115,7 +115,6 @@ def likelihood(
                 rbm,
                 rows,
                 estimate=estimate,
-                base=start,
                 conservative=conservative,
                 data_name=source.name,
                 on_progress=progress,
@@ -148,8 +147,8 @@ def _resume(run: Path, quiet: bool, go_on: str) -> Estimate:
         raise interrupted(RunFolder(run), go_on) from None
 
 
-def _base_of(run: Path, model: RBM, making: dict[str, Any]) -> BernoulliBase:
-    """Where a run started; that of another model, and options that ask for a new one, are refused."""
+def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
+    """Refuse the run of another model, and options that ask for a new one."""
     usual = {"schedule": DEFAULT_SCHEDULE, "seed": 0, "base": "auto", "exact": False}
     given = [
         f"--{name.removeprefix('num_').replace('_', '-')}"
@@ -160,12 +159,11 @@ def _base_of(run: Path, model: RBM, making: dict[str, Any]) -> BernoulliBase:
         raise ValueError(
             f"--run takes log Z from {run}, and {', '.join(given)} would make another: leave one out."
         )
-    settings, _, base, _ = RunFolder(run).inputs()
+    settings = RunFolder(run).inputs()[0]
     if settings["model_digest"] != model.digest:
         raise ValueError(
             f"the run in {run} is that of another model, {settings['model']}: give its own."
         )
-    return base
 
 
 def _check_table(path: Path, force: bool) -> None:
