@@ -120,7 +120,7 @@ def mean_slopes(path: GeometricPath, seed: int) -> np.ndarray:
     )
 
 
-REAL = MODULE._resample
+REAL = MODULE.resample
 MUTANTS = {
     "wrong sign": lambda log_weights, generator: REAL(-log_weights, generator),
     "none": lambda log_weights, generator: np.arange(log_weights.size),
@@ -139,7 +139,7 @@ def test_the_population_is_in_the_right_modes(seed: int):
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS.keys())
 def test_without_right_weights_it_is_not(mutant, seed: int, monkeypatch: pytest.MonkeyPatch):
     """Mutants: weights of the wrong sign, and no resampling."""
-    monkeypatch.setattr(MODULE, "_resample", mutant)
+    monkeypatch.setattr(MODULE, "resample", mutant)
     path = GeometricPath(*STUCK)
     found = mean_slopes(path, seed)
     std_err = found.std(ddof=1) / np.sqrt(found.size)

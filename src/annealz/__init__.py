@@ -7,6 +7,9 @@ from annealz.anneal import Progress as Progress
 from annealz.anneal import anneal as anneal
 from annealz.bases import BernoulliBase as BernoulliBase
 from annealz.compare import compare_schedules as compare_schedules
+from annealz.conservative import Conservative as Conservative
+from annealz.conservative import conservative_log_z as conservative_log_z
+from annealz.draws import approximate_draws as approximate_draws
 from annealz.estimate import Estimate as Estimate
 from annealz.estimate import estimate_log_z as estimate_log_z
 from annealz.estimate import resume as resume
@@ -14,6 +17,8 @@ from annealz.formats import load_model as load_model
 from annealz.formats import save_rbm as save_rbm
 from annealz.islands import judge_islands as judge_islands
 from annealz.kernels import BlockGibbs as BlockGibbs
+from annealz.likelihood import Likelihood as Likelihood
+from annealz.likelihood import log_likelihood as log_likelihood
 from annealz.models import RBM as RBM
 from annealz.models import exact_log_z as exact_log_z
 from annealz.models import exact_marginals as exact_marginals

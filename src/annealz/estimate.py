@@ -24,6 +24,7 @@ from annealz.formats.load import load_model
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z_if_cheap
 from annealz.models.rbm import RBM
+from annealz.numerics import finite_or_none
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.geometric import GeometricPath
 from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
@@ -32,6 +33,7 @@ from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.sizing import Forecast, forecast
 from annealz.status import Message, Status, longer
+from annealz.table import as_text
 
 __all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
 
@@ -131,8 +133,8 @@ class Estimate:
         return {
             "model": self.model,
             "log_z": self.log_z,
-            "std_err": _finite(self.std_err),
-            "interval": [_finite(bound) for bound in self.interval()],
+            "std_err": finite_or_none(self.std_err),
+            "interval": [finite_or_none(bound) for bound in self.interval()],
             "ess": self.ess,
             "num_steps": self.num_steps,
             "num_chains": self.num_chains,
@@ -183,10 +185,7 @@ class Estimate:
         return rows
 
     def __repr__(self) -> str:
-        width = max(len(label) for label, _ in self.rows())
-        lines = [f"  {label:<{width}}  {value}" for label, value in self.rows()]
-        lines += [f"  ! {message}" for message in self.messages]
-        return "\n".join(["Estimate", *lines])
+        return as_text("Estimate", self.rows(), self.messages)
 
     def _repr_html_(self) -> str:
         cells = "".join(
@@ -395,10 +394,6 @@ def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
         for name, what in (observe or {}).items()
     }
     return {"slope": Slope(), **given}
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def _versions() -> dict[str, str]:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-__all__ = ["add_compensated", "log_sum", "softplus_difference"]
+__all__ = ["add_compensated", "finite_or_none", "log_sum", "softplus_difference"]
 
 
 def softplus_difference(low: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -43,3 +43,8 @@ def log_sum(log_terms: np.ndarray) -> float:
     """log of a sum of exponentials, in float64."""
     largest = np.max(log_terms)
     return float(largest + np.log(np.exp(log_terms - largest).sum()))
+
+
+def finite_or_none(value: float) -> float | None:
+    """The value for JSON, which knows no infinity: None for what is unknown."""
+    return value if np.isfinite(value) else None

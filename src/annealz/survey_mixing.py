@@ -10,9 +10,9 @@ time tau of the slope there. Three rounds:
     3   longer stays where tau is not resolved yet, half as long again each time, the shortest first
 
 What is left of the budget when every tau is resolved is not spent. Where the budget ends first, tau is
-guessed from what was seen (`autocorrelation.py`) and marked as a bound. With a twentieth of the sweeps of a run of 1000 chains, and 50 chains, a stay
-is about as long as the run itself will dwell around that knot: what a chain cannot forget in that time it
-does not forget in the run either. All chains use a stream of their own and enter no estimate.
+guessed from what was seen (`autocorrelation.py`) and marked as a bound. With a twentieth of the sweeps of a
+run of 1000 chains, and 50 chains, a stay is about as long as the run itself will dwell around that knot.
+All chains use a stream of their own and enter no estimate.
 """
 
 import dataclasses
@@ -30,6 +30,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
 from annealz.stay import stay as stay_on
+from annealz.systematic import resample
 from annealz.terrain import Terrain
 
 __all__ = ["LEAST_BUDGET", "survey_mixing"]
@@ -121,7 +122,7 @@ class _Walk:
                 jump = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
                 log_weights = log_weights + _finite(jump, float(beta))
                 if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
-                    x = x[_resample(log_weights, self.generator)]
+                    x = x[resample(log_weights, self.generator)]
                     log_weights = np.zeros(self.num_chains)
             stay = _Stay(float(beta), x, np.empty((0, self.num_chains)))
             while len(stay.slopes) < length and self.left > self.piece:
@@ -162,14 +163,6 @@ def _finite(values: jax.Array, beta: float) -> np.ndarray:
             f"beta = {beta:.4g}: the model's fields are too large for float32; rescale the model."
         )
     return values64
-
-
-def _resample(log_weights: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Systematic resampling: which chain each one goes on from."""
-    weights = np.exp(log_weights - log_weights.max())
-    edges = np.cumsum(weights) / weights.sum()
-    points = (generator.random() + np.arange(weights.size)) / weights.size
-    return np.minimum(np.searchsorted(edges, points), weights.size - 1)
 
 
 def _knots(terrain: Terrain, count: int) -> np.ndarray:

@@ -4,12 +4,29 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import platformdirs
 import typer
 
-from annealz.cli.options import Base, Data, Force, Json, Marginal, Model, Plot, Quiet, Seed
+from annealz.cli.options import (
+    Base,
+    Chains,
+    CheckpointSeconds,
+    Data,
+    Exact,
+    Force,
+    Json,
+    Marginal,
+    Model,
+    Out,
+    Plot,
+    Quiet,
+    Schedule,
+    Seed,
+    Steps,
+    TargetStdErr,
+)
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import check_plot, save_figure, show_result
 from annealz.data.array import read_data
@@ -17,76 +34,87 @@ from annealz.estimate import Estimate, estimate_log_z
 from annealz.folder import RunFolder
 from annealz.formats.load import DEFAULT_MODEL, load_model
 from annealz.models.exact import exact_log_z
-from annealz.plan import DEFAULT_SCHEDULE, SCHEDULE_NAMES
+from annealz.plan import DEFAULT_SCHEDULE
 from annealz.sizing import Forecast
 
-__all__ = ["estimate", "finish", "interrupted"]
+__all__ = ["drop_scratch", "estimate", "finish", "interrupted", "run_estimate", "settle"]
 
 _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
 
 def estimate(
     model: Model = DEFAULT_MODEL,
-    schedule: Annotated[
-        str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")
-    ] = DEFAULT_SCHEDULE,
-    steps: Annotated[
-        int | None, typer.Option(help="Annealing steps K (10000 where not given).")
-    ] = None,
-    chains: Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")] = None,
+    schedule: Schedule = DEFAULT_SCHEDULE,
+    steps: Steps = None,
+    chains: Chains = None,
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
     marginal: Marginal = "visible",
-    target_std_err: Annotated[
-        float | None, typer.Option(help="Take as many chains as this error needs.")
-    ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
-    ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")] = None,
+    target_std_err: TargetStdErr = None,
+    exact: Exact = False,
+    out: Out = None,
     force: Force = False,
-    checkpoint_seconds: Annotated[
-        float, typer.Option(help="Seconds between checkpoints.", min=0)
-    ] = 15.0,
+    checkpoint_seconds: CheckpointSeconds = 15.0,
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
     check_plot(plot)
+    result, folder = run_estimate(
+        model,
+        out,
+        quiet,
+        exact=exact,
+        schedule=schedule,
+        num_steps=steps,
+        num_chains=chains,
+        base=base,
+        data=None if data is None else read_data(data),
+        marginal=marginal,
+        target_std_err=target_std_err,
+        seed=seed,
+        force=force,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    finish(result, folder, plot, as_json)
+
+
+def run_estimate(
+    model: str,
+    out: Path | None,
+    quiet: bool,
+    *,
+    exact: bool = False,
+    go_on: str = "annealz resume",
+    **options: Any,
+) -> tuple[Estimate, RunFolder | None]:
+    """log Z by `estimate_log_z` with these options, its progress shown and its checkpoints kept.
+
+    `go_on` is the command that, followed by the folder, goes on after an interruption.
+    """
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
             known = exact_log_z(load_model(model)[0], progress)
-    values = None if data is None else read_data(data)
     folder = scratch_folder() if out is None else RunFolder(out)
     try:
         with show_progress(quiet) as progress:
             result = estimate_log_z(
                 model,
-                schedule=schedule,
-                num_steps=steps,
-                num_chains=chains,
-                base=base,
-                data=values,
-                marginal=marginal,
-                target_std_err=target_std_err,
-                seed=seed,
                 out=None if folder is None else folder.path,
-                force=force,
                 exact_log_z=known,
-                checkpoint_seconds=checkpoint_seconds,
                 on_progress=progress,
                 on_forecast=None if quiet else _show_forecast,
+                **options,
             )
     except KeyboardInterrupt:
-        raise interrupted(folder) from None
+        raise interrupted(folder, go_on) from None
     except ValueError:
-        if out is None and folder is not None:
-            folder.remove()
+        drop_scratch(folder)
         raise
-    finish(result, folder, plot, as_json)
+    return result, folder
 
 
 def _show_forecast(ahead: Forecast) -> None:
@@ -98,21 +126,23 @@ def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_jso
     show_result(result, as_json, "log Z")
     if plot is not None:
         save_figure(result.plot(), plot)
-    if folder is None:
-        return
-    if folder.path.parent == _SCRATCH:
-        folder.remove()
-    elif not folder.is_done():
+    settle(result, folder)
+
+
+def settle(result: Estimate, folder: RunFolder | None) -> None:
+    """Drop a folder that served this run only; say so where another holds no result."""
+    if not drop_scratch(folder) and folder is not None and not folder.is_done():
         raise ValueError(result.messages[-1])
 
 
-def interrupted(folder: RunFolder | None) -> typer.Exit:
-    """Say how to go on; exit status 130."""
-    if folder is not None and folder.checkpoint.exists():
-        print(f"annealz: interrupted; go on with: annealz resume {folder.path}", file=sys.stderr)
+def interrupted(
+    folder: RunFolder | None, go_on: str = "annealz resume", *, is_kept: bool = False
+) -> typer.Exit:
+    """Say how to go on, where the folder holds a checkpoint or is to be kept; exit status 130."""
+    if folder is not None and (is_kept or folder.checkpoint.exists()):
+        print(f"annealz: interrupted; go on with: {go_on} {folder.path}", file=sys.stderr)
     else:
-        if folder is not None and folder.path.parent == _SCRATCH:
-            folder.remove()
+        drop_scratch(folder)
         print("annealz: interrupted, and nothing was saved.", file=sys.stderr)
     return typer.Exit(130)
 
@@ -127,3 +157,11 @@ def scratch_folder() -> RunFolder | None:
         reason = error.strerror or error
         print(f"annealz: {_SCRATCH}: {reason}; this run cannot be resumed.", file=sys.stderr)
         return None
+
+
+def drop_scratch(folder: RunFolder | None) -> bool:
+    """Remove a scratch folder; whether it was one."""
+    if folder is None or folder.path.parent != _SCRATCH:
+        return False
+    folder.remove()
+    return True

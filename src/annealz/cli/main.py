@@ -11,6 +11,7 @@ import typer
 
 from annealz.cli.compare import compare
 from annealz.cli.estimate import estimate
+from annealz.cli.likelihood import likelihood
 from annealz.cli.models import models
 from annealz.cli.resume import resume
 from annealz.cli.schedule import schedule
@@ -28,6 +29,7 @@ app.command()(estimate)
 app.command()(resume)
 app.command()(schedule)
 app.command()(compare)
+app.command()(likelihood)
 app.command()(train)
 app.command()(models)
 

@@ -7,10 +7,43 @@ import typer
 
 from annealz.bases.choose import BASES
 from annealz.paths.geometric import MARGINALS
+from annealz.plan import SCHEDULE_NAMES
 
-__all__ = ["Base", "Data", "Force", "Json", "Marginal", "Model", "Plot", "Quiet", "Seed"]
+__all__ = [
+    "Base",
+    "Chains",
+    "CheckpointSeconds",
+    "Data",
+    "Exact",
+    "Force",
+    "Json",
+    "Marginal",
+    "Mnist",
+    "Model",
+    "Out",
+    "Plot",
+    "Quiet",
+    "Schedule",
+    "Seed",
+    "Steps",
+    "TargetStdErr",
+]
 
 Model = Annotated[str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")]
+Schedule = Annotated[str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")]
+Steps = Annotated[int | None, typer.Option(help="Annealing steps K (10000 where not given).")]
+Chains = Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")]
+TargetStdErr = Annotated[
+    float | None, typer.Option(help="Take as many chains as this error needs.")
+]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
+]
+Out = Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")]
+CheckpointSeconds = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
+Mnist = Annotated[
+    Path | None, typer.Option(help="Folder with the MNIST files (else fetched once).")
+]
 Seed = Annotated[int, typer.Option(help="All randomness is a function of it.")]
 Base = Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")]
 Data = Annotated[

@@ -19,10 +19,12 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 @contextmanager
-def show_progress(quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+def show_progress(
+    quiet: bool, label: str = "annealing"
+) -> Iterator[Callable[[Progress], None] | None]:
     """A function to call with the Progress of a run."""
     with show_labelled_progress(quiet) as show:
-        yield None if show is None else (lambda now: show("annealing", now))
+        yield None if show is None else (lambda now: show(label, now))
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from annealz.bases.choose import choose_base
-from annealz.cli.options import Base, Data, Force, Marginal, Model, Plot, Quiet, Seed
+from annealz.cli.options import Base, Data, Force, Marginal, Model, Plot, Quiet, Seed, Steps
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot, save_figure
 from annealz.data.array import read_data
@@ -23,9 +23,7 @@ def schedule(
     name: Annotated[
         str, typer.Option("--schedule", help=f"{', '.join(SCHEDULE_NAMES)}.")
     ] = DEFAULT_SCHEDULE,
-    steps: Annotated[
-        int | None, typer.Option(help="Annealing steps K (10000 where not given).")
-    ] = None,
+    steps: Steps = None,
     chains: Annotated[
         int, typer.Option(help="Chains of the run to come: they size the pilot of mixing.", min=1)
     ] = 1000,

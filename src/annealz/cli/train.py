@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from annealz.cli.options import Force, Json, Quiet, Seed
+from annealz.cli.options import CheckpointSeconds, Force, Json, Mnist, Quiet, Seed
 from annealz.cli.progress import show_training
 from annealz.cli.show import show_result
 from annealz.data.source import DataSource
@@ -39,12 +39,8 @@ def train(
     series: Annotated[
         int | None, typer.Option(help="Keep the model every so many updates as well.")
     ] = None,
-    mnist: Annotated[
-        Path | None, typer.Option(help="Folder with the MNIST files (else fetched once).")
-    ] = None,
-    checkpoint_seconds: Annotated[
-        float, typer.Option(help="Seconds between checkpoints.", min=0)
-    ] = 15.0,
+    mnist: Mnist = None,
+    checkpoint_seconds: CheckpointSeconds = 15.0,
     force: Force = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -64,12 +60,11 @@ def train(
         batch_size=batch,
         seed=seed,
     )
-    if mnist is not None and data != "mnist":
-        raise ValueError(f"--mnist is for the data set mnist, and DATA is {data}: leave one out.")
+    source = DataSource.of(data, mnist)
 
     def work(on_progress) -> Outcome:
         return job.train_to_file(
-            DataSource.of(data, mnist),
+            source,
             settings,
             out,
             series=series,

@@ -1,4 +1,4 @@
-"""Data to train on, by name: `mnist`, or a file; what it was, so that it can be read again.
+"""Data by name: `mnist` (its training split), `mnist-test`, or a file; what it was, to be read again.
 
 The digest is that of the values as training sees them, float32 in [0, 1] with their shape.
 """
@@ -12,9 +12,13 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from annealz.data.array import read_data
+from annealz.data.binarise import binarise
 from annealz.data.mnist import load_mnist
+from annealz.random import derive_seed
 
 __all__ = ["DataSource", "check_rows", "digest_rows"]
+
+_SPLITS = {"mnist": "train", "mnist-train": "train", "mnist-test": "test"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,18 +35,26 @@ class DataSource:
     @classmethod
     def of(cls, data: str | Path, mnist: str | Path | None = None) -> Self:
         """The source of a command's DATA argument and its --mnist folder."""
-        if str(data) == "mnist":
+        if str(data) in _SPLITS:
             folder = mnist or os.environ.get("ANNEALZ_MNIST")
-            return cls("mnist", "mnist", None if folder is None else Path(folder).absolute())
+            return cls(str(data), "mnist", None if folder is None else Path(folder).absolute())
+        if mnist is not None:
+            raise ValueError(
+                f"--mnist is for the data set mnist, and DATA is {data}: leave one out."
+            )
         path = Path(data).absolute()
         return cls(path.name, "file", path)
 
     def read(self) -> np.ndarray:
         """The rows (rows, units), float32 in [0, 1]."""
         if self.kind == "mnist":
-            return load_mnist(self.path, "train")
+            return load_mnist(self.path, _SPLITS[self.name])
         assert self.path is not None
         return check_rows(read_data(self.path), str(self.path))
+
+    def examples(self) -> np.ndarray:
+        """The rows as zeros and ones: intensities are drawn once, always by the same coins."""
+        return binarise(self.read(), derive_seed(0, "likelihood"))
 
     def to_dict(self) -> dict[str, Any]:
         """A record for `from_dict`."""

@@ -86,10 +86,12 @@ def exact_samples(
     cumulative = np.cumsum(np.exp(log_probabilities(model, progress)))
     uniforms = generator.random(num_samples) * cumulative[-1]
     states = np.minimum(np.searchsorted(cumulative, uniforms, side="right"), cumulative.size - 1)
-    small = (states[:, None] >> np.arange(layers.num_small) & 1).astype(np.float64)
-    fields = layers.other_bias + small @ layers.weights
-    other = generator.random(fields.shape) < expit(fields)
-    small, other = small.astype(np.float32), other.astype(np.float32)
+    small = (states[:, None] >> np.arange(layers.num_small) & 1).astype(np.float32)
+    other = np.empty((num_samples, layers.num_other), np.float32)
+    rows = max(1, _TILE // layers.num_other)
+    for start in range(0, num_samples, rows):
+        fields = layers.other_bias + small[start : start + rows] @ layers.weights
+        other[start : start + rows] = generator.random(fields.shape) < expit(fields)
     return (other, small) if layers.small_is_hidden else (small, other)
 
 

@@ -7,10 +7,10 @@ for them, from the seed of the training.
 import dataclasses
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from annealz.data.binarise import binarise
+from annealz.models.density import log_densities
 from annealz.models.exact import exact_log_z
 from annealz.models.rbm import RBM
 from annealz.random import derive_seed
@@ -18,7 +18,6 @@ from annealz.random import derive_seed
 __all__ = ["Outcome", "exact_values"]
 
 _EXACT_UNITS = 20  # of the smaller layer: an enumeration of seconds
-_ROWS = 4096  # of a data set at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +72,4 @@ def exact_values(model: RBM, data: np.ndarray, seed: int) -> tuple[float | None,
         return None, None
     log_z = exact_log_z(model)
     rows = binarise(data, derive_seed(seed, "likelihood"))
-    blocks = (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
-    total = sum(
-        np.asarray(model.log_density(jnp.asarray(block)), np.float64).sum() for block in blocks
-    )
-    return log_z, float(total / len(rows) - log_z)
+    return log_z, float(log_densities(model, rows).mean() - log_z)
