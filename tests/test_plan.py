@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from annealz.bases import BernoulliBase
-from annealz.estimate import estimate_log_z
+from annealz.log_z import estimate_log_z
 from annealz.kernels import BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath

@@ -11,14 +11,14 @@ from annealz.conservative import Conservative as Conservative
 from annealz.conservative import conservative_log_z as conservative_log_z
 from annealz.draws import approximate_draws as approximate_draws
 from annealz.estimate import Estimate as Estimate
-from annealz.estimate import estimate_log_z as estimate_log_z
-from annealz.estimate import resume as resume
 from annealz.formats import load_model as load_model
 from annealz.formats import save_rbm as save_rbm
 from annealz.islands import judge_islands as judge_islands
 from annealz.kernels import BlockGibbs as BlockGibbs
 from annealz.likelihood import Likelihood as Likelihood
 from annealz.likelihood import log_likelihood as log_likelihood
+from annealz.log_z import estimate_log_z as estimate_log_z
+from annealz.log_z import resume as resume
 from annealz.models import RBM as RBM
 from annealz.models import exact_log_z as exact_log_z
 from annealz.models import exact_marginals as exact_marginals

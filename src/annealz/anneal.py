@@ -42,7 +42,7 @@ from annealz.reverse import check_start
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Progress", "anneal", "check_memory"]
+__all__ = ["Progress", "anneal", "block_size", "check_memory"]
 
 _CHUNK_CAPACITY = 4096  # steps a compiled chunk can hold
 _RECORD_CAPACITY = 256  # records a compiled chunk can hold
@@ -127,7 +127,7 @@ def anneal(
     _check_direction(start, reverse, resample)
     resampling = None if resample is None else Resampling(resample, island_size(num_chains))
     size = None if resampling is None else resampling.island_size
-    starts, block_size = _blocks(num_chains, size or 1)
+    starts, width = _blocks(num_chains, size or 1)
     check_memory(path, num_chains)
     inputs, mode = (
         (path, kernel, observers),
@@ -139,14 +139,14 @@ def anneal(
         betas, kernel = betas[::-1], kernel.reversed()
         first = [
             _start_reverse(path, kernel, observers, stream, jnp.int32(i), x)
-            for i, x in zip(starts, _cut(draws, starts, block_size), strict=True)
+            for i, x in zip(starts, _cut(draws, starts, width), strict=True)
         ]
     else:
-        first = [_start(path, observers, stream, jnp.int32(i), block_size, size) for i in starts]
+        first = [_start(path, observers, stream, jnp.int32(i), width, size) for i in starts]
 
     saver = None
     if checkpoint is not None:
-        settings = f"{seed} {purpose} {num_chains} {block_size} {every} {schedule.digest}{mode}"
+        settings = f"{seed} {purpose} {num_chains} {width} {every} {schedule.digest}{mode}"
         saver = Checkpoint(Path(checkpoint), digest_of(inputs, settings))
     now, spent = Standing(0, first, []), 0.0
     if saver is not None and saver.exists():
@@ -333,6 +333,11 @@ def _check_direction(start, reverse: bool, resample: float | None) -> None:
             f"resample must be None where reverse=True, got {resample}: a resampled path has no time "
             "reversal; leave out one of them."
         )
+
+
+def block_size(num_chains: int) -> int:
+    """How many chains advance together."""
+    return _blocks(num_chains)[1]
 
 
 def _blocks(num_chains: int, unit: int = 1) -> tuple[list[int], int]:

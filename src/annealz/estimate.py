@@ -1,45 +1,29 @@
-"""The front door: log Z of a model, with its error and whether to trust it.
+"""The result: log Z with its error and whether to trust it, and all that stands behind it.
 
-model -> path -> schedule -> anneal -> Run -> Estimate
+    forward alone   log Z_A + log mean w, over chains or, where islands were resampled, over islands
+    two sides       log Z_A + BAR of forward and reverse work
+
+ESS is the number of independent chains of equal weight with the same error, N / (1 + N SE^2); for chains
+that are independent that is (sum w)^2 / sum w^2.
 """
 
 import dataclasses
-import hashlib
-import operator
-import platform
-from collections.abc import Callable, Mapping
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from annealz.anneal import Progress, anneal, check_memory
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.choose import choose_base
-from annealz.diagnostics import Judgement, judge
-from annealz.folder import RunFolder
-from annealz.formats.load import load_model
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.exact import exact_log_z_if_cheap
-from annealz.models.rbm import RBM
+from annealz.along import Along, log_z_along
+from annealz.diagnostics import Judgement
+from annealz.islands import IslandJudgement
 from annealz.numerics import finite_or_none
-from annealz.observers import AbstractObserver, Expectation, Slope
-from annealz.paths.geometric import GeometricPath
-from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
-from annealz.random import check_seed
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
-from annealz.sizing import Forecast, forecast
-from annealz.status import Message, Status, longer
+from annealz.status import Status
 from annealz.table import as_text
+from annealz.thermodynamic import Integral, thermodynamic_log_z
+from annealz.two_sided import TwoSided
 
-__all__ = ["DEFAULT_NUM_CHAINS", "Estimate", "estimate_log_z", "resume"]
-
-DEFAULT_NUM_CHAINS = 1000
-
-Observe = Mapping[str, Callable | AbstractObserver]
+__all__ = ["Estimate"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -49,8 +33,11 @@ class Estimate:
     settings: dict[str, Any]
     """What the run was given, and what pilots spent before it."""
     run: Run
-    judgement: Judgement
+    judgement: Judgement | IslandJudgement
+    """Of the forward run."""
     extra_messages: tuple[str, ...] = ()
+    reverse: Run | None = None
+    two_sided: TwoSided | None = None
 
     @property
     def model(self) -> str:
@@ -70,24 +57,30 @@ class Estimate:
 
     @property
     def log_z(self) -> float:
-        """log Z_A + log mean w: natural logarithm, biased low."""
+        """Natural logarithm; from forward chains alone biased low."""
+        if self.two_sided is not None:
+            return self.run.log_z0 + self.two_sided.log_ratio
         return self.run.log_z0 + self.judgement.log_mean
 
     @property
     def std_err(self) -> float:
-        return self.judgement.std_err
+        return self._judgement.std_err
 
     @property
     def ess(self) -> float:
+        """Of the forward chains."""
+        if isinstance(self.judgement, IslandJudgement):
+            return self.num_chains / (1 + self.num_chains * self.judgement.std_err**2)
         return self.judgement.ess
 
     @property
     def status(self) -> Status:
-        return self.judgement.status
+        return self._judgement.status
 
     @property
     def messages(self) -> tuple[str, ...]:
-        return self.judgement.messages + self.run.messages + self.extra_messages
+        reverse = () if self.reverse is None else self.reverse.messages
+        return (*self._judgement.messages, *self.run.messages, *reverse, *self.extra_messages)
 
     @property
     def log_weights(self) -> np.ndarray:
@@ -115,17 +108,20 @@ class Estimate:
 
     @property
     def sweeps(self) -> dict[str, int]:
-        """Kernel applications: those of the pilot, and those of the run that gave log Z."""
-        return {"pilot": self.settings["pilot_sweeps"], "main": self.run.sweeps}
+        """Kernel applications: those of pilots, and those of the runs that gave log Z."""
+        reverse = 0 if self.reverse is None else self.reverse.sweeps
+        draws = self.settings.get("draw_sweeps", 0)
+        return {"pilot": self.settings["pilot_sweeps"], "main": self.run.sweeps + reverse + draws}
 
     @property
     def seconds(self) -> float:
-        """Wall clock of pilots and run."""
-        return self.settings["pilot_seconds"] + self.run.seconds
+        """Wall clock of pilots and runs."""
+        reverse = 0.0 if self.reverse is None else self.reverse.seconds
+        return self.settings["pilot_seconds"] + self.run.seconds + reverse
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z."""
-        low, high = self.judgement.interval(level)
+        low, high = self._judgement.interval(level)
         return self.run.log_z0 + low, self.run.log_z0 + high
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,7 +142,16 @@ class Estimate:
             "exact_log_z": self.exact_log_z,
             "sweeps": self.sweeps,
             "seconds": self.seconds,
+            **self._extras(),
         }
+
+    def along(self, betas=None) -> Along:
+        """log Z of p*_beta with its error at any betas, from the forward run."""
+        return log_z_along(self.run, betas)
+
+    def thermodynamic(self) -> Integral:
+        """log Z as the integral of the mean slope: a check of the forward run's arithmetic."""
+        return thermodynamic_log_z(self.run)
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -174,8 +179,21 @@ class Estimate:
             known = 0 < self.std_err < np.inf
             errors = f", {abs(gap) / self.std_err:.1f} standard errors" if known else ""
             rows.append(("exact log Z", f"{self.exact_log_z:.4f} (off by {gap:+.4f}{errors})"))
+        if self.two_sided is not None:
+            sides = self._sides()
+            rows += [
+                ("forward alone", f"{sides['forward_log_z']:.4f} ± {sides['forward_std_err']:.4f}"),
+                (
+                    "enclosed by",
+                    f"{sides['lower']:.3f} ± {sides['lower_std_err']:.3f} … {sides['upper']:.3f} ± "
+                    f"{sides['upper_std_err']:.3f} ({sides['draws']} draws)",
+                ),
+            ]
+        rows.append(("ESS", f"{self.ess:.1f} of {self.num_chains} chains"))
+        if self.run.island_size is not None:
+            islands = self.num_chains // self.run.island_size
+            rows.append(("resampled", f"{self.run.num_resamplings} times in {islands} islands"))
         rows += [
-            ("ESS", f"{self.ess:.1f} of {self.num_chains} chains"),
             ("schedule", f"{self.schedule.name}, {self.num_steps:,} steps"),
             ("base", f"{self.base}, {self.marginal} marginal"),
             ("seed", str(self.seed)),
@@ -201,206 +219,40 @@ class Estimate:
 
         return plot_estimate(self)
 
+    def with_message(self, message: str) -> "Estimate":
+        """The same with one thing more to say."""
+        return dataclasses.replace(self, extra_messages=(*self.extra_messages, message))
 
-def estimate_log_z(
-    model: RBM | str | Path,
-    *,
-    schedule: str | Path | Schedule | np.ndarray = DEFAULT_SCHEDULE,
-    num_steps: int | None = None,
-    num_chains: int | None = None,
-    base: str | BernoulliBase = "auto",
-    data: Any = None,
-    marginal: str = "visible",
-    target_std_err: float | None = None,
-    seed: int = 0,
-    observe: Observe | None = None,
-    record_every: int | None = None,
-    chunk_steps: int | None = None,
-    out: str | Path | None = None,
-    force: bool = False,
-    checkpoint_seconds: float = 15.0,
-    exact_log_z: float | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    on_forecast: Callable[[Forecast], None] | None = None,
-) -> Estimate:
-    """log Z of an RBM by annealed importance sampling.
+    @property
+    def _judgement(self) -> Judgement | IslandJudgement | TwoSided:
+        return self.judgement if self.two_sided is None else self.two_sided
 
-    Parameters
-    ----------
-    model : an RBM, the name of a packaged one, or a file
-    schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
-        an array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
-        need is charged, and uses random streams of its own.
-    num_steps : K; 10,000 by default
-    num_chains : N; 1,000 by default. With `target_std_err`, a tenth of it sizes the run.
-    base : base-rate, uniform, visible-bias, auto, or a BernoulliBase
-    data : training data (rows, visible) or their means (visible,), for the base rate
-    marginal : the layer that is annealed, visible or hidden; the other is summed out
-    target_std_err : the standard error wanted. A sizing run tells how many chains that takes; the
-        main run then has that many. The sizing run is charged as pilot and enters no weight. What a
-        million chains cannot reach is refused.
-    seed : all randomness is a function of it
-    observe : functions of the states (chains, units), or observers, by name; their weighted means
-        and variances along the path are in `trace`
-    record_every : steps between records of the trace; about 1000 records by default
-    chunk_steps : steps between returns to the host; changes no bit of the result
-    out : folder for checkpoints and results; `resume(out)` goes on after an interruption
-    force : overwrite a run that `out` already holds
-    checkpoint_seconds : seconds between checkpoints
-    exact_log_z : the exact value to show beside the estimate. By default what the model file
-        records, or what can be enumerated in no time.
-    on_progress : called with a Progress after every chunk
-    on_forecast : called before the run with what a wanted standard error should take
-    """
-    meta: dict[str, Any] = {}
-    if not isinstance(model, RBM):
-        model, meta = load_model(model)
-    else:
-        RBM.checked(model.weights, model.hidden_bias, model.visible_bias, model.visible_means)
-    num_chains = DEFAULT_NUM_CHAINS if num_chains is None else operator.index(num_chains)
-    record_every = None if record_every is None else operator.index(record_every)
-    for name, count in (("num_chains", num_chains), ("record_every", record_every)):
-        if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count}.")
-    if target_std_err is not None and not 0 < target_std_err < np.inf:
-        raise ValueError(f"target_std_err must be a positive number, got {target_std_err}.")
-    seed = check_seed(seed)
-    observers = _observers(observe)
-    base = choose_base(model, base, data)
-    path, kernel = GeometricPath(base, model, marginal), BlockGibbs()
-    check_memory(path, num_chains)  # before a pilot, not after
-    folder = None if out is None else RunFolder(out)
-    if folder is not None:
-        folder.check(force)
-    is_planned = isinstance(schedule, str) and not Path(schedule).is_file()  # its pilot is charged
-    schedule = plan_schedule(
-        schedule,
-        path,
-        kernel,
-        num_steps=num_steps,
-        num_chains=num_chains,
-        seed=seed,
-        on_progress=on_progress,
-    )
-    spent = schedule.provenance if is_planned else {}
-    pilot_sweeps, pilot_seconds = spent.get("pilot_sweeps", 0), spent.get("pilot_seconds", 0.0)
-    if target_std_err is not None:
-        ahead = forecast(
-            path,
-            kernel,
-            schedule,
-            target_std_err,
-            num_chains=num_chains,
-            seed=seed,
-            on_progress=on_progress,
-        )
-        num_chains = ahead.num_chains
-        pilot_sweeps += ahead.sizing.sweeps
-        pilot_seconds += ahead.sizing.seconds
-        if on_forecast is not None:
-            on_forecast(ahead)
-    known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
-    if known is None:
-        known = exact_log_z_if_cheap(model)
-    settings = {
-        "model": meta.get("name", model.name),
-        "model_digest": model.digest,
-        "base": base.name,
-        "base_digest": hashlib.sha256(np.asarray(base.logits).tobytes()).hexdigest(),
-        "marginal": marginal,
-        "num_chains": num_chains,
-        "target_std_err": target_std_err,
-        "seed": seed,
-        "record_every": record_every,
-        "checkpoint_seconds": checkpoint_seconds,
-        "exact_log_z": known,
-        "pilot_sweeps": pilot_sweeps,
-        "pilot_seconds": pilot_seconds,
-        "versions": _versions(),
-    }
-    if folder is not None:
-        folder.create(settings, model, base, schedule)
-    return _run(settings, path, schedule, observers, chunk_steps, folder, on_progress)
+    def _extras(self) -> dict[str, Any]:
+        """What only some runs have."""
+        extras: dict[str, Any] = {}
+        if self.two_sided is not None:
+            extras["two_sided"] = self._sides()
+        if self.run.island_size is not None:
+            extras["islands"] = {
+                "size": self.run.island_size,
+                "count": self.num_chains // self.run.island_size,
+                "num_resamplings": self.run.num_resamplings,
+            }
+        return extras
 
-
-def resume(
-    out: str | Path,
-    *,
-    observe: Observe | None = None,
-    chunk_steps: int | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Estimate:
-    """Go on with the run in a folder, to the same bits as if it had never stopped.
-
-    `observe` must be what the run was started with. A finished run is only read.
-    """
-    folder = RunFolder(out)
-    settings, model, base, schedule = folder.inputs()
-    if folder.is_done():
-        return _estimate(settings, folder.run())
-    path = GeometricPath(base, model, settings["marginal"])
-    return _run(settings, path, schedule, _observers(observe), chunk_steps, folder, on_progress)
-
-
-def _run(settings, path, schedule, observers, chunk_steps, folder, on_progress) -> Estimate:
-    run = anneal(
-        path,
-        BlockGibbs(),
-        schedule,
-        num_chains=settings["num_chains"],
-        seed=settings["seed"],
-        observers=observers,
-        record_every=settings["record_every"],
-        chunk_steps=chunk_steps,
-        checkpoint=None if folder is None else folder.checkpoint,
-        checkpoint_seconds=settings["checkpoint_seconds"],
-        on_progress=on_progress,
-    )
-    estimate = _estimate(settings, run)
-    if folder is None:
-        return estimate
-    try:
-        folder.finish(run, estimate.to_dict())
-    except OSError as error:
-        message = f"could not save the result to {folder.path}: {error.strerror or error}."
-        return dataclasses.replace(estimate, extra_messages=(*estimate.extra_messages, message))
-    return estimate
-
-
-def _estimate(settings: dict[str, Any], run: Run) -> Estimate:
-    judgement, target = judge(run.log_weights, run.num_steps), settings["target_std_err"]
-    messages = ()
-    if target is not None and not judgement.std_err <= target:
-        messages = (
-            Message.MISSED_TARGET.say(
-                target=target, std_err=judgement.std_err, more=_more(judgement, run, target)
-            ),
-        )
-    return Estimate(settings, run, judgement, messages)
-
-
-def _more(judgement: Judgement, run: Run, target: float) -> str:
-    """The chains that a wanted error takes where weights can be trusted; else longer chains."""
-    if judgement.status is not Status.OK:
-        return longer(run.num_steps)
-    return f"--chains {int(np.ceil(run.num_chains * (1.1 * judgement.std_err / target) ** 2))}"
-
-
-def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
-    if observe and "slope" in observe:
-        raise ValueError("observe must not use the name slope: the slope is always recorded.")
-    given = {
-        name: what if isinstance(what, AbstractObserver) else Expectation(what)
-        for name, what in (observe or {}).items()
-    }
-    return {"slope": Slope(), **given}
-
-
-def _versions() -> dict[str, str]:
-    names = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
-    device = jax.devices()[0]
-    return {
-        **{name: metadata.version(name) for name in names},
-        "python": platform.python_version(),
-        "device": f"{device.platform} {device.device_kind}",
-    }
+    def _sides(self) -> dict[str, Any]:
+        assert self.two_sided is not None
+        bounds, log_z0 = self.two_sided.sandwich, self.run.log_z0
+        return {
+            "forward_log_z": log_z0 + self.judgement.log_mean,
+            "forward_std_err": finite_or_none(self.judgement.std_err),
+            "forward_status": self.judgement.status.value,
+            "lower": log_z0 + bounds.lower,
+            "lower_std_err": finite_or_none(bounds.lower_std_err),
+            "upper": log_z0 + bounds.upper,
+            "upper_std_err": finite_or_none(bounds.upper_std_err),
+            "gap": bounds.gap,
+            "gap_std_err": finite_or_none(bounds.gap_std_err),
+            "overlap": self.two_sided.overlap,
+            "draws": self.settings["draws"],
+        }

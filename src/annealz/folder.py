@@ -1,9 +1,10 @@
 """The folder of one run: what it was given, where it stands, what came out.
 
-inputs.npz       the model and the base's logits
+inputs.npz       the model, the base's logits, and the draws that a reverse run was given to start from
 schedule.json    the frozen schedule
-checkpoint.npz   the run in the middle; gone when it is done
-run.npz          log weights, traces and last states of the finished run
+checkpoint.npz   the run in the middle; gone when it is done. Of later parts: checkpoint-part-2.npz, …
+part-1.npz       finished parts of a run that has several; gone when all are done
+run.npz          log weights, traces and last states of the finished run; reverse.npz of the reverse one
 estimate.json    the result, as `annealz estimate --json` prints it
 run.json         settings and versions; written first, so that it marks the folder as a run's
 """
@@ -25,7 +26,17 @@ from annealz.schedules.schedule import Schedule
 
 __all__ = ["RunFolder"]
 
-_FILES = ("run.json", "inputs.npz", "schedule.json", "checkpoint.npz", "run.npz", "estimate.json")
+_FILES = (
+    "run.json",
+    "inputs.npz",
+    "schedule.json",
+    "checkpoint*.npz",
+    "part-*.npz",
+    "run.npz",
+    "reverse.npz",
+    "estimate.json",
+)
+_FIRST_PART = "part-1"
 
 
 class RunFolder:
@@ -34,9 +45,16 @@ class RunFolder:
     def __init__(self, path: str | Path):
         self.path = Path(path)
 
-    @property
-    def checkpoint(self) -> Path:
-        return self.path / "checkpoint.npz"
+    def checkpoint_of(self, part: str) -> Path:
+        """Where a part of the run stands."""
+        suffix = "" if part == _FIRST_PART else f"-{part}"
+        return self.path / f"checkpoint{suffix}.npz"
+
+    def has_progress(self) -> bool:
+        """Whether there is something to go on from."""
+        return any(
+            True for kind in ("checkpoint*", "part-*") for _ in self.path.glob(f"{kind}.npz")
+        )
 
     def is_done(self) -> bool:
         return (self.path / "run.npz").exists()
@@ -59,18 +77,25 @@ class RunFolder:
             raise self._refusal(error) from error
 
     def create(
-        self, settings: dict[str, Any], model: RBM, base: BernoulliBase, schedule: Schedule
+        self,
+        settings: dict[str, Any],
+        model: RBM,
+        base: BernoulliBase,
+        schedule: Schedule,
+        draws: np.ndarray | None = None,
     ) -> None:
         """Write down what the run is given, in place of what was there."""
-        arrays = {
+        arrays: dict[str, Any] = {
             "weights": model.weights,
             "hidden_bias": model.hidden_bias,
             "visible_bias": model.visible_bias,
             "base_logits": base.logits,
         }
+        if draws is not None:
+            arrays["draws"] = draws
         try:
-            for name in self._present():
-                (self.path / name).unlink()
+            for file in self._present():
+                file.unlink()
             save_record(self.path / "run.json", settings)
             save_archive(
                 self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {}
@@ -81,8 +106,10 @@ class RunFolder:
                 self.remove()
             raise self._refusal(error) from error
 
-    def inputs(self) -> tuple[dict[str, Any], RBM, BernoulliBase, Schedule]:
-        """(settings, model, base, schedule) as they were given."""
+    def inputs(
+        self,
+    ) -> tuple[dict[str, Any], RBM, BernoulliBase, Schedule, np.ndarray | None]:
+        """(settings, model, base, schedule, draws) as they were given."""
         record = self.path / "run.json"
         if not record.is_file():
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
@@ -90,10 +117,40 @@ class RunFolder:
         arrays, _ = load_archive(self.path / "inputs.npz")
         model = RBM.checked(arrays["weights"], arrays["hidden_bias"], arrays["visible_bias"])
         base = BernoulliBase.from_logits(arrays["base_logits"], settings["base"])
-        return settings, model, base, Schedule.load(self.path / "schedule.json")
+        schedule = Schedule.load(self.path / "schedule.json")
+        return settings, model, base, schedule, arrays.get("draws")
 
-    def finish(self, run: Run, result: dict[str, Any]) -> None:
-        """Save what came out, and drop the checkpoint."""
+    def save_part(self, part: str, run: Run) -> None:
+        """Keep a finished part, and drop its checkpoint; a disk that refuses it stops nothing."""
+        with contextlib.suppress(OSError):
+            self._save_run(f"{part}.npz", run)
+            self.checkpoint_of(part).unlink(missing_ok=True)
+
+    def part(self, part: str) -> Run | None:
+        """A finished part, if there is one."""
+        return self._load_run(f"{part}.npz")
+
+    def finish(self, run: Run, result: dict[str, Any], reverse: Run | None = None) -> None:
+        """Save what came out, and drop what led to it."""
+        write_atomic(self.path / "estimate.json", json.dumps(result, indent=1))
+        if reverse is not None:
+            self._save_run("reverse.npz", reverse)
+        self._save_run("run.npz", run)
+        for kind in ("checkpoint*.npz", "part-*.npz"):
+            for file in self.path.glob(kind):
+                file.unlink(missing_ok=True)
+
+    def run(self) -> Run:
+        """The finished run (without what observers carried)."""
+        run = self._load_run("run.npz")
+        assert run is not None
+        return run
+
+    def reverse_run(self) -> Run | None:
+        """The finished reverse run, if there was one."""
+        return self._load_run("reverse.npz")
+
+    def _save_run(self, name: str, run: Run) -> None:
         trace = run.trace
         arrays = {
             "log_weights": run.log_weights,
@@ -105,15 +162,23 @@ class RunFolder:
             **{f"mean:{name}": value for name, value in trace.means.items()},
             **{f"variance:{name}": value for name, value in trace.variances.items()},
         }
-        meta = {"log_z0": run.log_z0, "seed": run.seed, "purpose": run.purpose,
-                "seconds": run.seconds, "messages": list(run.messages)}  # fmt: skip
-        write_atomic(self.path / "estimate.json", json.dumps(result, indent=1))
-        save_archive(self.path / "run.npz", arrays, meta)
-        self.checkpoint.unlink(missing_ok=True)
+        meta = {
+            "log_z0": run.log_z0,
+            "seed": run.seed,
+            "purpose": run.purpose,
+            "seconds": run.seconds,
+            "messages": list(run.messages),
+            "is_reverse": run.is_reverse,
+            "island_size": run.island_size,
+            "num_resamplings": run.num_resamplings,
+        }
+        save_archive(self.path / name, arrays, meta)
 
-    def run(self) -> Run:
-        """The finished run (without what observers carried)."""
-        arrays, meta = load_archive(self.path / "run.npz")
+    def _load_run(self, name: str) -> Run | None:
+        file = self.path / name
+        if not file.exists():
+            return None
+        arrays, meta = load_archive(file)
         named = {
             kind: {k.removeprefix(kind): v for k, v in arrays.items() if k.startswith(kind)}
             for kind in ("trace:", "mean:", "variance:")
@@ -130,19 +195,22 @@ class RunFolder:
             carries={},
             seconds=meta["seconds"],
             messages=tuple(meta["messages"]),
+            is_reverse=meta.get("is_reverse", False),
+            island_size=meta.get("island_size"),
+            num_resamplings=meta.get("num_resamplings", 0),
         )
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""
         if not self.path.is_dir():
             return
-        for name in _FILES:
-            (self.path / name).unlink(missing_ok=True)
+        for file in self._present():
+            file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):
             self.path.rmdir()
 
-    def _present(self) -> list[str]:
-        return [name for name in _FILES if (self.path / name).exists()]
+    def _present(self) -> list[Path]:
+        return [file for kind in _FILES for file in sorted(self.path.glob(kind))]
 
     def _refusal(self, error: OSError) -> ValueError:
         return ValueError(

@@ -29,8 +29,9 @@ from scipy.special import ndtri
 from annealz.anneal import Progress
 from annealz.conservative import NUM_CHAINS, NUM_EXAMPLES, Conservative, conservative_log_z
 from annealz.data.source import DataSource, check_rows
-from annealz.estimate import Estimate, estimate_log_z
+from annealz.estimate import Estimate
 from annealz.formats.load import load_model
+from annealz.log_z import estimate_log_z
 from annealz.models.density import log_densities
 from annealz.models.rbm import RBM
 from annealz.numerics import finite_or_none

@@ -49,6 +49,11 @@ class Message(enum.Enum):
         "the wanted standard error of {target:g} was missed: {std_err:.2g} came",
         "try {more}",
     )
+    OUT_OF_TIME = (
+        False,
+        "the {limit:g} seconds were over after {done} of {wanted} chains",
+        "more time would narrow the error",
+    )
     # of islands
     TOO_FEW_ISLANDS = (
         True,

@@ -4,7 +4,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import platformdirs
 import typer
@@ -18,6 +18,7 @@ from annealz.cli.options import (
     Force,
     Json,
     Marginal,
+    MaxSeconds,
     Model,
     Out,
     Plot,
@@ -30,9 +31,10 @@ from annealz.cli.options import (
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import check_plot, save_figure, show_result
 from annealz.data.array import read_data
-from annealz.estimate import Estimate, estimate_log_z
+from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.formats.load import DEFAULT_MODEL, load_model
+from annealz.log_z import estimate_log_z
 from annealz.models.exact import exact_log_z
 from annealz.plan import DEFAULT_SCHEDULE
 from annealz.sizing import Forecast
@@ -52,6 +54,15 @@ def estimate(
     data: Data = None,
     marginal: Marginal = "visible",
     target_std_err: TargetStdErr = None,
+    max_seconds: MaxSeconds = None,
+    two_sided: Annotated[
+        bool,
+        typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides."),
+    ] = False,
+    resample: Annotated[
+        float | None,
+        typer.Option(help="Resample islands of chains whose ESS falls below this share."),
+    ] = None,
     exact: Exact = False,
     out: Out = None,
     force: Force = False,
@@ -74,6 +85,9 @@ def estimate(
         data=None if data is None else read_data(data),
         marginal=marginal,
         target_std_err=target_std_err,
+        max_seconds=max_seconds,
+        two_sided=two_sided,
+        resample=resample,
         seed=seed,
         force=force,
         checkpoint_seconds=checkpoint_seconds,
@@ -139,7 +153,7 @@ def interrupted(
     folder: RunFolder | None, go_on: str = "annealz resume", *, is_kept: bool = False
 ) -> typer.Exit:
     """Say how to go on, where the folder holds a checkpoint or is to be kept; exit status 130."""
-    if folder is not None and (is_kept or folder.checkpoint.exists()):
+    if folder is not None and (is_kept or folder.has_progress()):
         print(f"annealz: interrupted; go on with: {go_on} {folder.path}", file=sys.stderr)
     else:
         drop_scratch(folder)

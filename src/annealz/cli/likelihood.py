@@ -29,11 +29,11 @@ from annealz.cli.progress import show_progress
 from annealz.cli.show import show_result
 from annealz.data.source import DataSource
 from annealz.estimate import Estimate
-from annealz.estimate import resume as resume_run
 from annealz.files import write_atomic
 from annealz.folder import RunFolder
 from annealz.formats.load import DEFAULT_MODEL, load_model, packaged_models
 from annealz.likelihood import check_examples, log_likelihood
+from annealz.log_z import resume as resume_run
 from annealz.models.rbm import RBM
 from annealz.plan import DEFAULT_SCHEDULE
 

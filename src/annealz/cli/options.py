@@ -18,6 +18,7 @@ __all__ = [
     "Force",
     "Json",
     "Marginal",
+    "MaxSeconds",
     "Mnist",
     "Model",
     "Out",
@@ -34,7 +35,10 @@ Schedule = Annotated[str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a 
 Steps = Annotated[int | None, typer.Option(help="Annealing steps K (10000 where not given).")]
 Chains = Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")]
 TargetStdErr = Annotated[
-    float | None, typer.Option(help="Take as many chains as this error needs.")
+    float | None, typer.Option(help="Take the steps and chains that this error needs.")
+]
+MaxSeconds = Annotated[
+    float | None, typer.Option(help="End in this time, with the chains that are done.")
 ]
 Exact = Annotated[
     bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
@@ -49,7 +53,7 @@ Base = Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")]
 Data = Annotated[
     Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
 ]
-Marginal = Annotated[str, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}.")]
+Marginal = Annotated[str, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]

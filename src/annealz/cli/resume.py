@@ -10,8 +10,8 @@ from annealz.cli.options import Json, Plot, Quiet
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot
 from annealz.cli.train import resume_training
-from annealz.estimate import resume as resume_run
 from annealz.folder import RunFolder
+from annealz.log_z import resume as resume_run
 from annealz.training.folder import TrainingFolder
 
 __all__ = ["resume"]

@@ -28,6 +28,7 @@ __all__ = [
     "exact_log_z_if_cheap",
     "exact_marginals",
     "exact_samples",
+    "is_enumerable",
     "log_probabilities",
 ]
 
@@ -44,10 +45,15 @@ def exact_log_z(model: RBM, progress: Progress | None = None) -> float:
     return log_sum(_log_weights(model, progress))
 
 
+def is_enumerable(model: RBM) -> bool:
+    """Whether a layer is small enough to enumerate."""
+    return min(model.num_hidden, model.num_visible) <= MAX_UNITS
+
+
 def exact_log_z_if_cheap(model: RBM) -> float | None:
     """log Z of a model so small that enumerating it takes no time, else None."""
     small, other = sorted((model.num_hidden, model.num_visible))
-    return exact_log_z(model) if small <= MAX_UNITS and 2**small * other <= _CHEAP else None
+    return exact_log_z(model) if is_enumerable(model) and 2**small * other <= _CHEAP else None
 
 
 def log_probabilities(model: RBM, progress: Progress | None = None) -> np.ndarray:

@@ -1,0 +1,432 @@
+"""The front door: log Z of a model, with its error and whether to trust it.
+
+    model -> path -> schedule -> anneal -> Run -> Estimate
+
+The forward run may come in parts, each of chains of its own: where its time is limited, so that it can stop
+between them; and where it missed a wanted error, so that it can go on (`sizing.py`). How many chains the
+next part has depends on the settings and on the parts before it alone, so that a resumed run takes the same.
+"""
+
+import hashlib
+import operator
+import platform
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from annealz.anneal import Progress, anneal, check_memory
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.choose import choose_base
+from annealz.batches import merge_runs
+from annealz.diagnostics import judge
+from annealz.draws import approximate_draws
+from annealz.estimate import Estimate
+from annealz.folder import RunFolder
+from annealz.formats.load import load_model
+from annealz.islands import judge_islands
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.marginal import choose_marginal
+from annealz.models.exact import exact_log_z_if_cheap, exact_samples, is_enumerable
+from annealz.models.rbm import RBM
+from annealz.observers import AbstractObserver, Expectation, Slope
+from annealz.paths.geometric import GeometricPath
+from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
+from annealz.random import check_seed, derive_seed
+from annealz.resampling import island_size
+from annealz.reverse import check_start
+from annealz.run import Run
+from annealz.schedules.choose import DEFAULT_NUM_STEPS
+from annealz.schedules.schedule import Schedule
+from annealz.sizing import Forecast, forecast, more_chains, seconds_of
+from annealz.status import Message, Status, longer
+from annealz.two_sided import judge_two_sided
+
+__all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
+
+DEFAULT_NUM_CHAINS = 1000
+_LEAST_CHAINS = 250  # that a time limit leaves, before it shortens the chains
+_NUM_PARTS = 4  # of a run whose time is limited
+_TIME_RESERVE = 0.8
+_DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
+
+Observe = Mapping[str, Callable | AbstractObserver]
+
+
+def estimate_log_z(
+    model: RBM | str | Path,
+    *,
+    schedule: str | Path | Schedule | np.ndarray = DEFAULT_SCHEDULE,
+    num_steps: int | None = None,
+    num_chains: int | None = None,
+    base: str | BernoulliBase = "auto",
+    data: Any = None,
+    marginal: str = "visible",
+    target_std_err: float | None = None,
+    max_seconds: float | None = None,
+    resample: float | None = None,
+    two_sided: bool = False,
+    draws: Any = None,
+    seed: int = 0,
+    observe: Observe | None = None,
+    record_every: int | None = None,
+    chunk_steps: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    checkpoint_seconds: float = 15.0,
+    exact_log_z: float | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_forecast: Callable[[Forecast], None] | None = None,
+) -> Estimate:
+    """log Z of an RBM by annealed importance sampling.
+
+    Parameters
+    ----------
+    model : an RBM, the name of a packaged one, or a file
+    schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
+        an array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
+        need is charged, and uses random streams of its own.
+    num_steps : K; 10,000 by default, and with `target_std_err` what the survey foretells
+    num_chains : N; 1,000 by default
+    base : base-rate, uniform, visible-bias, auto, or a BernoulliBase
+    data : training data (rows, visible) or their means (visible,), for the base rate
+    marginal : the layer that is annealed, visible or hidden; the other is summed out. auto surveys both
+        and takes the hidden one where its path is clearly shorter.
+    target_std_err : the standard error wanted, in the place of `num_chains`. Survey and sizing runs
+        foretell the steps and chains that it takes; they are charged as pilot and enter no weight. A
+        run that misses it goes on once. What a million chains cannot reach is refused.
+    max_seconds : a limit to pilot and run together. The run is cut to fit, and where time runs out
+        earlier it ends with the chains that are done.
+    resample : resample islands of chains whose ESS falls below this share of them (annealed SMC)
+    two_sided : anneal in reverse as well, from draws of the target: exact ones where a layer can be
+        enumerated, else the last states of the forward run, resampled and swept on (approximate).
+        log Z is then BAR's, between bounds from both sides.
+    draws : draws of the target to start the reverse run from, (num_chains, units of the marginal)
+    seed : all randomness is a function of it
+    observe : functions of the states (chains, units), or observers, by name; their weighted means
+        and variances along the path are in `trace`
+    record_every : steps between records of the trace; about 1000 records by default
+    chunk_steps : steps between returns to the host; changes no bit of the result
+    out : folder for checkpoints and results; `resume(out)` goes on after an interruption
+    force : overwrite a run that `out` already holds
+    checkpoint_seconds : seconds between checkpoints
+    exact_log_z : the exact value to show beside the estimate. By default what the model file
+        records, or what can be enumerated in no time.
+    on_progress : called with a Progress after every chunk
+    on_forecast : called before the run with what a wanted standard error should take
+    """
+    meta: dict[str, Any] = {}
+    if not isinstance(model, RBM):
+        model, meta = load_model(model)
+    else:
+        RBM.checked(model.weights, model.hidden_bias, model.visible_bias, model.visible_means)
+    record_every = None if record_every is None else operator.index(record_every)
+    given_chains = None if num_chains is None else operator.index(num_chains)
+    num_chains = DEFAULT_NUM_CHAINS if given_chains is None else given_chains
+    for name, count in (("num_chains", num_chains), ("record_every", record_every)):
+        if count is not None and count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count}.")
+    for name, value in (("target_std_err", target_std_err), ("max_seconds", max_seconds)):
+        if value is not None and not 0 < value < np.inf:
+            raise ValueError(f"{name} must be a positive number, got {value}.")
+    _check_together(given_chains, target_std_err, max_seconds, resample, two_sided, draws)
+    seed = check_seed(seed)
+    observers = _observers(observe)
+    base = choose_base(model, base, data)
+    folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        folder.check(force)
+    pilot_sweeps, pilot_seconds = 0, 0.0
+    if marginal == "auto":
+        choice = choose_marginal(base, model, seed=seed)
+        marginal, pilot_sweeps, pilot_seconds = choice.marginal, choice.sweeps, choice.seconds
+    path, kernel = GeometricPath(base, model, marginal), BlockGibbs()
+    check_memory(path, num_chains)  # before a pilot, not after
+    if resample is not None:
+        island_size(num_chains)
+    start = None if draws is None else check_start(path, draws, num_chains)
+    part_chains = None
+    if target_std_err is not None:
+        ahead = forecast(
+            path,
+            kernel,
+            schedule,
+            target_std_err,
+            num_steps=num_steps,
+            max_seconds=max_seconds,
+            seed=seed,
+            on_progress=on_progress,
+        )
+        schedule, num_chains = ahead.schedule, ahead.num_chains
+        pilot_sweeps += ahead.pilot_sweeps
+        pilot_seconds += ahead.pilot_seconds
+        if on_forecast is not None:
+            on_forecast(ahead)
+        if max_seconds is not None:
+            left = max(max_seconds - pilot_seconds, 0.0)
+            part_chains = _part_chains(num_chains, left / max(ahead.seconds, 1e-9))
+    else:
+        if max_seconds is not None:
+            num_steps, num_chains = _fit(
+                path, kernel, schedule, num_steps, num_chains, max_seconds, seed
+            )
+            part_chains = _part_chains(num_chains, 1.0)
+        is_planned = isinstance(schedule, str) and not Path(schedule).is_file()
+        schedule = plan_schedule(
+            schedule,
+            path,
+            kernel,
+            num_steps=num_steps,
+            num_chains=num_chains,
+            seed=seed,
+            on_progress=on_progress,
+        )
+        if is_planned:  # its pilot is charged
+            pilot_sweeps += schedule.provenance.get("pilot_sweeps", 0)
+            pilot_seconds += schedule.provenance.get("pilot_seconds", 0.0)
+    known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
+    if known is None:
+        known = exact_log_z_if_cheap(model)
+    settings = {
+        "model": meta.get("name", model.name),
+        "model_digest": model.digest,
+        "base": base.name,
+        "base_digest": hashlib.sha256(np.asarray(base.logits).tobytes()).hexdigest(),
+        "marginal": marginal,
+        "num_chains": num_chains,
+        "target_std_err": target_std_err,
+        "max_seconds": max_seconds,
+        "part_chains": part_chains,
+        "resample": resample,
+        "two_sided": two_sided,
+        "seed": seed,
+        "record_every": record_every,
+        "checkpoint_seconds": checkpoint_seconds,
+        "exact_log_z": known,
+        "pilot_sweeps": pilot_sweeps,
+        "pilot_seconds": pilot_seconds,
+        "versions": _versions(),
+    }
+    if two_sided:
+        settings |= _draw_settings(model, start, num_chains, schedule.num_steps)
+    if folder is not None:
+        folder.create(settings, model, base, schedule, start)
+    runner = _Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
+    return runner.estimate(start)
+
+
+def resume(
+    out: str | Path,
+    *,
+    observe: Observe | None = None,
+    chunk_steps: int | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Estimate:
+    """Go on with the run in a folder, to the same bits as if it had never stopped.
+
+    `observe` must be what the run was started with. A finished run is only read.
+    """
+    folder = RunFolder(out)
+    settings, model, base, schedule, start = folder.inputs()
+    if folder.is_done():
+        return _estimate(settings, folder.run(), folder.reverse_run())
+    path = GeometricPath(base, model, settings["marginal"])
+    observers = _observers(observe)
+    runner = _Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
+    return runner.estimate(start)
+
+
+class _Runner:
+    """The runs of one estimate: forward in parts, then in reverse if wanted."""
+
+    def __init__(
+        self, settings, path, model, schedule, observers, chunk_steps, folder, on_progress
+    ):
+        self.settings, self.path, self.model, self.schedule = settings, path, model, schedule
+        self.folder: RunFolder | None = folder
+        self.options = {
+            "seed": settings["seed"],
+            "chunk_steps": chunk_steps,
+            "record_every": settings["record_every"],
+            "checkpoint_seconds": settings["checkpoint_seconds"],
+            "on_progress": on_progress,
+        }
+        self.observers = observers
+
+    def estimate(self, start: np.ndarray | None) -> Estimate:
+        run = self.forward()
+        reverse = self.reverse(run, start) if self.settings.get("two_sided") else None
+        estimate = _estimate(self.settings, run, reverse)
+        if self.folder is None:
+            return estimate
+        try:
+            self.folder.finish(run, estimate.to_dict(), reverse)
+        except OSError as error:
+            return estimate.with_message(
+                f"could not save the result to {self.folder.path}: {error.strerror or error}."
+            )
+        return estimate
+
+    def forward(self) -> Run:
+        runs: list[Run] = []
+        while count := _next_part(self.settings, runs):
+            part = len(runs) + 1
+            runs.append(
+                self._kept(
+                    f"part-{part}",
+                    num_chains=count,
+                    purpose="anneal" if part == 1 else f"anneal {part}",
+                    resample=self.settings.get("resample"),
+                    observers=self.observers,
+                )
+            )
+        return merge_runs(runs)
+
+    def reverse(self, run: Run, start: np.ndarray | None) -> Run:
+        settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
+        if settings["draws"] == "exact":
+            visible, hidden = exact_samples(self.model, run.num_chains, seed)
+            start = visible if settings["marginal"] == "visible" else hidden
+        elif settings["draws"] == "approximate":
+            sweeps = settings["draw_sweeps"] // run.num_chains
+            start = approximate_draws(
+                self.path, BlockGibbs(), run, run.num_chains, num_sweeps=sweeps, seed=seed
+            )
+        return self._kept(
+            "reverse", num_chains=run.num_chains, purpose="reverse", start=start, reverse=True
+        )
+
+    def _kept(self, name: str, **options) -> Run:
+        """A run, or what the folder holds of it."""
+        if self.folder is None:
+            return anneal(self.path, BlockGibbs(), self.schedule, **options, **self.options)
+        kept = self.folder.part(name)
+        if kept is not None:
+            return kept
+        checkpoint = self.folder.checkpoint_of(name)
+        run = anneal(
+            self.path, BlockGibbs(), self.schedule, checkpoint=checkpoint, **options, **self.options
+        )
+        has_more = self.settings.get("two_sided") or self.settings.get("part_chains")
+        if has_more or self.settings["target_std_err"] is not None:
+            self.folder.save_part(name, run)
+        return run
+
+
+def _next_part(settings: dict[str, Any], runs: list[Run]) -> int:
+    """Chains of the next part of the forward run; none where it is done."""
+    wanted, done = settings["num_chains"], sum(run.num_chains for run in runs)
+    limit, target = settings.get("max_seconds"), settings["target_std_err"]
+    if limit is not None and runs:
+        spent = settings["pilot_seconds"] + sum(run.seconds for run in runs)
+        if spent + runs[-1].seconds > limit:
+            return 0
+    if target is not None and done >= wanted:
+        log_weights = np.concatenate([run.log_weights for run in runs])[:wanted]
+        wanted += more_chains(log_weights, target)
+    size = settings.get("part_chains") or wanted
+    return min(size, wanted - done)
+
+
+def _part_chains(num_chains: int, affordable: float) -> int:
+    """Chains a part of a run that should take `affordable` times less than its time."""
+    return max(1, int(np.ceil(num_chains * min(1.0, affordable) / _NUM_PARTS)))
+
+
+def _fit(
+    path, kernel, schedule, num_steps, num_chains, max_seconds, seed
+) -> tuple[int | None, int]:
+    """Steps and chains that fit into the time: fewer chains first, then shorter ones."""
+    is_fixed = num_steps is not None or not isinstance(schedule, str) or Path(schedule).is_file()
+    if isinstance(schedule, str) and not Path(schedule).is_file():
+        steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
+    else:
+        steps = plan_schedule(schedule, path, kernel, num_steps=num_steps).num_steps
+    part = _part_chains(num_chains, 1.0)
+    pace = seconds_of(path, kernel, 1, part, seed) / part  # a sweep
+    sweeps = _TIME_RESERVE * max_seconds / pace
+    if steps * num_chains <= sweeps:
+        return num_steps, num_chains
+    chains = max(int(sweeps / steps), min(num_chains, _LEAST_CHAINS))
+    if is_fixed or steps * chains <= sweeps:
+        return num_steps, chains
+    return max(1, int(sweeps / chains)), chains
+
+
+def _check_together(given_chains, target_std_err, max_seconds, resample, two_sided, draws) -> None:
+    """Refuse options that contradict each other."""
+    if target_std_err is not None and given_chains is not None:
+        raise ValueError(
+            "num_chains and target_std_err cannot both be given: the wanted error tells the number of "
+            "chains; leave one out."
+        )
+    for name, value in (("target_std_err", target_std_err), ("max_seconds", max_seconds)):
+        if value is None:
+            continue
+        for other, is_given in (("resample", resample is not None), ("two_sided", two_sided)):
+            if is_given:
+                raise ValueError(f"{name} and {other} cannot both be given: leave one out.")
+    if resample is not None and two_sided:
+        raise ValueError(
+            "resample and two_sided cannot both be given: resampled chains have no reverse; leave one "
+            "out."
+        )
+    if draws is not None and not two_sided:
+        raise ValueError("draws are where a reverse run starts: give two_sided=True with them.")
+
+
+def _draw_settings(model: RBM, start, num_chains: int, num_steps: int) -> dict[str, Any]:
+    """Where the reverse run starts from, and the sweeps that takes."""
+    if start is not None:
+        return {"draws": "given", "draw_sweeps": 0}
+    if is_enumerable(model):
+        return {"draws": "exact", "draw_sweeps": 0}
+    sweeps = max(_LEAST_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
+    return {"draws": "approximate", "draw_sweeps": sweeps * num_chains}
+
+
+def _estimate(settings: dict[str, Any], run: Run, reverse: Run | None) -> Estimate:
+    if run.island_size is None:
+        judgement = judge(run.log_weights, run.num_steps)
+    else:
+        judgement = judge_islands(run.island_log_means, run.num_steps)
+    target, limit, messages = settings["target_std_err"], settings.get("max_seconds"), []
+    if limit is not None and run.num_chains < settings["num_chains"]:
+        messages.append(
+            Message.OUT_OF_TIME.say(limit=limit, done=run.num_chains, wanted=settings["num_chains"])
+        )
+    if target is not None and not judgement.std_err <= target:
+        more = longer(run.num_steps)
+        if judgement.status is Status.OK:  # else no number of chains can be told
+            more = f"--target-std-err {1.2 * judgement.std_err:.2g}, or {more}"
+        messages.append(
+            Message.MISSED_TARGET.say(target=target, std_err=judgement.std_err, more=more)
+        )
+    both = None
+    if reverse is not None:
+        are_exact = settings["draws"] == "exact"
+        both = judge_two_sided(run.work, reverse.work, are_exact=are_exact, num_steps=run.num_steps)
+    return Estimate(settings, run, judgement, tuple(messages), reverse, both)
+
+
+def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
+    if observe and "slope" in observe:
+        raise ValueError("observe must not use the name slope: the slope is always recorded.")
+    given = {
+        name: what if isinstance(what, AbstractObserver) else Expectation(what)
+        for name, what in (observe or {}).items()
+    }
+    return {"slope": Slope(), **given}
+
+
+def _versions() -> dict[str, str]:
+    names = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
+    device = jax.devices()[0]
+    return {
+        **{name: metadata.version(name) for name in names},
+        "python": platform.python_version(),
+        "device": f"{device.platform} {device.device_kind}",
+    }

@@ -1,0 +1,52 @@
+"""Which layer to anneal, by the survey.
+
+Summing out either layer leaves an unnormalised distribution of the other with the same log Z, a path of its
+own and chains of the same cost. The shorter path, by the (∫ √(g tau) dbeta)^2 of a small survey of each,
+needs fewer steps for the same variance of log w. Surveys of that size scatter by a third, so the hidden
+layer is taken only where its path is shorter by more than that.
+"""
+
+from typing import NamedTuple
+
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.rbm import RBM
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.mixing import mixing
+from annealz.survey_mixing import survey_mixing
+
+__all__ = ["Choice", "choose_marginal"]
+
+_BUDGET = 100_000  # sweeps a survey
+_CLEARLY_SHORTER = 0.67
+
+
+class Choice(NamedTuple):
+    """The layer, and what the choice cost."""
+
+    marginal: str
+    lengths: dict[str, float]
+    """(∫ √(g tau))^2 by layer."""
+    sweeps: int
+    seconds: float
+
+
+def choose_marginal(base: BernoulliBase, model: RBM, *, seed: int = 0) -> Choice:
+    """Visible, or hidden where its path is clearly shorter."""
+    terrains = {
+        name: survey_mixing(
+            GeometricPath(base, model, name), BlockGibbs(), budget=_BUDGET, seed=seed
+        )
+        for name in ("visible", "hidden")
+    }
+    lengths = {
+        name: mixing(terrain, 1).provenance["predicted_variance"]
+        for name, terrain in terrains.items()
+    }
+    is_hidden = lengths["hidden"] < _CLEARLY_SHORTER * lengths["visible"]
+    return Choice(
+        "hidden" if is_hidden else "visible",
+        lengths,
+        sum(terrain.sweeps for terrain in terrains.values()),
+        sum(terrain.seconds for terrain in terrains.values()),
+    )
