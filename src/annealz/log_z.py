@@ -4,7 +4,7 @@
 
 The forward run may come in parts, each of chains of its own: where its time is limited, so that it can stop
 between them; and where it missed a wanted error, so that it can go on (`sizing.py`). How many chains the
-next part has depends on the settings and on the parts before it alone, so that a resumed run takes the same.
+next part has depends on the settings and on the parts before it alone, so that a resumed run takes as many.
 """
 
 import hashlib
