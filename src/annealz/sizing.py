@@ -3,7 +3,8 @@
 Steps. The survey of mixing predicts Var[log w] = (∫ √(g tau))^2 / K, so the first guess is the K of
 variance 1. A sizing run of 200 chains then tells the weights as they are; while fewer than a quarter of
 them are effective, chains are worth lengthening and K is quadrupled, twice at most, as long as sizing
-itself stays small beside the run. Of the lengths tried the cheapest is taken.
+takes less than a fifth of the run. The last length is taken, unless one before it looks less than half as
+dear: where few chains are effective the weights look better than they are, and so does the cost.
 
 Chains. The error falls with the square root of their number:
 
@@ -50,7 +51,8 @@ _LEAST_STEPS, _MOST_STEPS = 500, 50_000  # of the first guess
 _LENGTHEN = 4
 _MAX_RUNGS = 3
 _ENOUGH_EFFECTIVE = 0.25  # of the chains
-_SIZING_SHARE = 0.5  # of the run foretold: what a longer sizing run may cost
+_SIZING_SHARE = 0.2  # of the run foretold: what a longer sizing run may cost
+_CLEARLY_CHEAPER = 0.5
 _TIME_SHARE = 0.1  # of a time limit: past it nothing longer is tried
 _TIMED_STEPS = 48
 
@@ -155,7 +157,8 @@ def forecast(
         if max_seconds is not None and time.monotonic() - began > _TIME_SHARE * max_seconds:
             break
         num_steps = _LENGTHEN * plan.num_steps
-    best = min(rungs, key=lambda rung: rung.cost)
+    cheapest = min(rungs, key=lambda rung: rung.cost)
+    best = cheapest if cheapest.cost < _CLEARLY_CHEAPER * rungs[-1].cost else rungs[-1]
     chosen = best.sizing.schedule
     if not best.needed <= _MAX_CHAINS:
         reachable = target_std_err * np.sqrt(best.needed / _MAX_CHAINS)
