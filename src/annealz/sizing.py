@@ -3,7 +3,7 @@
 Steps. The survey of mixing predicts Var[log w] = (∫ √(g tau))^2 / K, so the first guess is the K of
 variance 1. A sizing run of 200 chains then tells the weights as they are; while fewer than a quarter of
 them are effective, chains are worth lengthening and K is quadrupled, twice at most, as long as sizing
-takes less than a fifth of the run. The last length is taken, unless one before it looks less than half as
+takes less than a third of the run. The last length is taken, unless one before it looks less than half as
 dear: where few chains are effective the weights look better than they are, and so does the cost.
 
 Chains. The error falls with the square root of their number:
@@ -51,7 +51,7 @@ _LEAST_STEPS, _MOST_STEPS = 500, 50_000  # of the first guess
 _LENGTHEN = 4
 _MAX_RUNGS = 3
 _ENOUGH_EFFECTIVE = 0.25  # of the chains
-_SIZING_SHARE = 0.2  # of the run foretold: what a longer sizing run may cost
+_SIZING_SHARE = 0.3  # of the run foretold: what a longer sizing run may cost
 _CLEARLY_CHEAPER = 0.5
 _TIME_SHARE = 0.1  # of a time limit: past it nothing longer is tried
 _TIMED_STEPS = 48
