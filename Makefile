@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench paper install clean help
+.PHONY: estimate test test-slow lint bench paper race install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,10 @@ bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the 
 
 paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale, FRESH=1 all runs
 	$(BIN)/python papers/kiwaki2015/reproduce.py --preset $(PRESET) $(if $(FRESH),--fresh)
+
+race: $(READY) ## all schedules at equal cost: tables and verdicts from the committed runs
+	$(BIN)/python studies/schedules/race.py
+	$(BIN)/python studies/schedules/standings.py
 
 install: $(READY) ## the virtual environment
 

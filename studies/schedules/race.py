@@ -174,7 +174,8 @@ def race(folder: Path, models, steps, num_replicates: int, seconds: float) -> bo
     (folder / "terrains").mkdir(parents=True, exist_ok=True)
     arrays, record = load_archive(file) if file.exists() else ({}, {})
     missing = [key for key in wanted(models, steps) if str(key) not in arrays]
-    missing.sort(key=lambda key: (key.base == "uniform", key.schedule == "mixing"))  # pilots take time
+    # the base rate first, and mixing last: its pilots take time
+    missing.sort(key=lambda key: (key.base == "uniform", key.schedule == "mixing"))
     record |= _record(num_replicates)
     workers = max(1, (os.cpu_count() or 2) - 1)
     cores = multiprocessing.get_context("spawn").Queue()
