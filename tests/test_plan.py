@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from annealz.bases import BernoulliBase
-from annealz.log_z import estimate_log_z
 from annealz.kernels import BlockGibbs
+from annealz.log_z import estimate_log_z
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
 from annealz.plan import PILOTED, SCHEDULE_NAMES, pilot_sweeps, plan_schedule

@@ -36,7 +36,7 @@ from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.survey_mixing import survey_mixing
 
-__all__ = ["Forecast", "forecast", "more_chains", "seconds_of"]
+__all__ = ["Forecast", "Timing", "forecast", "more_chains", "time_steps"]
 
 _SIZING_CHAINS = 200
 _MIN_CHAINS = 100
@@ -165,8 +165,9 @@ def forecast(
             "more steps, or a larger error."
         )
     chains = int(np.ceil(best.needed))
-    seconds = seconds_of(path, kernel, chosen.num_steps, chains, seed)
-    spent = time.monotonic() - began
+    timing = time_steps(path, kernel, chains, seed)
+    seconds, spent = timing.pace * chosen.num_steps * chains, time.monotonic() - began
+    sweeps += timing.sweeps
     return Forecast(chosen, chains, target_std_err, seconds, sweeps, spent, max_seconds)
 
 
@@ -179,19 +180,26 @@ def more_chains(log_weights: np.ndarray, target_std_err: float) -> int:
     return int(min(max(np.ceil(wanted), _MIN_CHAINS), _MOST_MORE * size))
 
 
-def seconds_of(
-    path: AbstractPath, kernel: AbstractKernel, num_steps: int, num_chains: int, seed: int
-) -> float:
-    """How long a run should take, from some steps of one of its blocks."""
-    size = block_size(num_chains)
-    took = []
-    for steps in (1, _TIMED_STEPS):  # the first compiles
-        run = anneal(
-            path, kernel, linear(steps), num_chains=size, seed=seed, purpose="timing", record_every=steps,
-            chunk_steps=steps,
-        )  # fmt: skip
-        took.append(run.seconds)
-    return took[-1] / _TIMED_STEPS * num_steps * num_chains / size
+class Timing(NamedTuple):
+    """Seconds a sweep, and what was spent to know."""
+
+    pace: float
+    sweeps: int
+    spent: float
+
+
+def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed: int) -> Timing:
+    """How fast a run of so many chains should be, from some steps of one of its blocks."""
+    began, size = time.monotonic(), block_size(num_chains)
+    runs = [
+        anneal(
+            path, kernel, linear(steps), num_chains=size, seed=seed, purpose="timing",
+            record_every=steps, chunk_steps=steps,
+        )
+        for steps in (1, _TIMED_STEPS)  # the first compiles
+    ]  # fmt: skip
+    pace = runs[-1].seconds / (_TIMED_STEPS * size)
+    return Timing(pace, sum(run.sweeps for run in runs), time.monotonic() - began)
 
 
 def _needed(sizing: Run, target_std_err: float) -> float:
