@@ -3,7 +3,8 @@
 Steps. The survey of mixing predicts Var[log w] = (∫ √(g tau))^2 / K, so the first guess is the K of
 variance 1. A sizing run of 200 chains then tells the weights as they are; while fewer than a quarter of
 them are effective, chains are worth lengthening and K is quadrupled, twice at most, as long as sizing
-itself stays small beside the run. Of the lengths tried the cheapest is taken.
+itself stays small beside the run. Of the lengths tried the cheapest is taken, but none whose error fewer
+than a twentieth of the chains tell.
 
 Chains. The error falls with the square root of their number:
 
@@ -50,6 +51,7 @@ _LEAST_STEPS, _MOST_STEPS = 500, 50_000  # of the first guess
 _LENGTHEN = 4
 _MAX_RUNGS = 3
 _ENOUGH_EFFECTIVE = 0.25  # of the chains
+_LEAST_EFFECTIVE = 0.05  # fewer tell no error
 _SIZING_SHARE = 0.5  # of the run foretold: what a longer sizing run may cost
 _TIME_SHARE = 0.1  # of a time limit: past it nothing longer is tried
 _TIMED_STEPS = 48
@@ -155,7 +157,8 @@ def forecast(
         if max_seconds is not None and time.monotonic() - began > _TIME_SHARE * max_seconds:
             break
         num_steps = _LENGTHEN * plan.num_steps
-    best = min(rungs, key=lambda rung: rung.cost)
+    told = [rung for rung in rungs if rung.share >= _LEAST_EFFECTIVE] or rungs[-1:]
+    best = min(told, key=lambda rung: rung.cost)
     chosen = best.sizing.schedule
     if not best.needed <= _MAX_CHAINS:
         reachable = target_std_err * np.sqrt(best.needed / _MAX_CHAINS)
