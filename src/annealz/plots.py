@@ -64,7 +64,7 @@ def _plot_sides(axes: Axes, estimate) -> None:
     forward = _without_left_tail(log_z0 + estimate.run.work)
     reverse = -_without_left_tail(-log_z0 - estimate.reverse.work)
     both = np.concatenate([forward, reverse])
-    bins = np.histogram_bin_edges(both, bins="auto")
+    bins = np.histogram_bin_edges(both, bins="auto").tolist()
     axes.hist(forward, bins, color=_BLUE, alpha=0.5, label="forward")
     axes.hist(reverse, bins, color=_GREEN, alpha=0.5, label="reverse")
     for bound, color in ((bounds.lower, _BLUE), (bounds.upper, _GREEN)):
