@@ -146,6 +146,26 @@ def test_tau_without_the_2_is_not(rho: float, seed: int):
         near([memory.tau for memory in found], (1 + rho) / (1 - rho), 0.02)
 
 
+@pytest.mark.parametrize(
+    ("theta", "least", "most"), [(200, 0.85, 1.15), (1000, 0.8, 1.4), (4000, 0.3, 0.9)]
+)
+def test_what_a_stay_cannot_see_is_guessed_and_marked(
+    theta: float, least: float, most: float, seed: int
+):
+    """tau = 2 theta of 50 chains over 1000 steps: near the truth up to there, and too low far beyond."""
+    found = memories(np.exp(-1 / theta), (1000, 50), seed)
+    assert all(memory.is_bound for memory in found) or theta < 500
+    ratio = np.median([memory.tau for memory in found]) / (2 * theta)
+    assert least < ratio < most
+
+
+def test_without_the_guess_it_is_far_too_low(seed: int, monkeypatch: pytest.MonkeyPatch):
+    """The mutant: the sum of what was seen."""
+    monkeypatch.setattr("annealz.autocorrelation._beyond", lambda correlations: 0.0)
+    found = memories(np.exp(-1 / 1000), (1000, 50), seed)
+    assert np.median([memory.tau for memory in found]) < 0.6 * 2000
+
+
 def test_tau_has_no_unit(seed: int):
     values = autoregressive(0.7, (300, 20), np.random.default_rng(seed))
     one, other = measure_memory(values), measure_memory(-40 * values + 1000)

@@ -186,36 +186,19 @@ def test_full_disk_loses_nothing(model, estimate, tmp_path: Path, monkeypatch):
 
 def test_target_std_err_takes_the_chains_it_needs(model, tmp_path: Path):
     settings = {"schedule": "linear", "num_steps": 20, "seed": 5}
-    result = annealz.estimate_log_z(
-        model, out=tmp_path / "r", num_chains=50, target_std_err=0.01, **settings
-    )
+    result = annealz.estimate_log_z(model, out=tmp_path / "r", target_std_err=0.01, **settings)
     assert result.std_err <= 0.01
     assert result.num_chains > 100
-    assert result.sweeps == {"pilot": 20 * 100, "main": 20 * result.num_chains}
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
-    again = annealz.estimate_log_z(model, num_chains=result.num_chains, **settings)
-    assert again.log_z == result.log_z  # the sizing run left no trace
     assert annealz.resume(tmp_path / "r").to_dict() == result.to_dict()
 
 
 def test_target_std_err_out_of_reach_is_refused(model, tmp_path: Path):
     with pytest.raises(ValueError, match="out of reach with 5 steps") as refusal:
-        annealz.estimate_log_z(
-            model, num_steps=5, num_chains=50, target_std_err=1e-6, out=tmp_path / "r"
-        )
+        annealz.estimate_log_z(model, num_steps=5, target_std_err=1e-6, out=tmp_path / "r")
     reachable = float(re.search(r"with a million (\S+) can be", str(refusal.value))[1])
     assert 1e-6 < reachable < 0.01
     assert not (tmp_path / "r" / "run.json").exists()
-
-
-def test_a_missed_target_is_said(model, monkeypatch):
-    """The sizing run was lucky: its weights are all equal."""
-    monkeypatch.setattr("annealz.sizing.delta_std_err", lambda log_weights: 0.0)
-    result = annealz.estimate_log_z(model, num_steps=5, num_chains=50, target_std_err=1e-4)
-    assert result.num_chains == 100
-    (message,) = [m for m in result.messages if "was missed" in m]
-    more = int(re.search(r"try --chains (\d+)\.", message)[1])
-    assert 1 < more * 1e-8 / (100 * result.std_err**2) < 1.3
 
 
 def test_numpy_integers_are_integers(model, tmp_path: Path):
@@ -230,13 +213,6 @@ def test_tied_weights_are_judged():
     tiny = annealz.RBM(np.ones((1, 1)), np.zeros(1), np.zeros(1))
     result = annealz.estimate_log_z(tiny, num_steps=1, num_chains=100, base="uniform")
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
-
-
-def test_the_pilot_of_mixing_is_charged_beside_the_sizing_run(model):
-    settings = {"num_steps": 20, "num_chains": 50, "seed": 5}
-    alone = annealz.estimate_log_z(model, **settings).sweeps["pilot"]
-    both = annealz.estimate_log_z(model, target_std_err=0.01, **settings).sweeps["pilot"]
-    assert both == alone + 20 * 100
 
 
 def test_pilot_is_charged_in_sweeps_and_seconds(model):

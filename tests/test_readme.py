@@ -8,9 +8,11 @@ import pytest
 
 import annealz
 from annealz.cli.main import _status
+from annealz.testing import assert_within_mc_error
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+TRUST = (ROOT / "docs" / "trust.md").read_text()
 
 
 def test_python_blocks_run(tmp_path: Path, monkeypatch):
@@ -20,6 +22,26 @@ def test_python_blocks_run(tmp_path: Path, monkeypatch):
     for block in blocks:
         exec(compile(block, "README.md", "exec"), {})
     assert (tmp_path / "estimate.png").stat().st_size > 10_000
+
+
+def test_python_blocks_of_the_page_on_trust_run(tmp_path: Path, monkeypatch):
+    """One after the other, as on the page."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", TRUST, re.DOTALL):
+        exec(compile(block, "docs/trust.md", "exec"), names)
+    assert (tmp_path / "two-sided.png").stat().st_size > 10_000
+    exact = names["estimate"].exact_log_z
+    for name in ("estimate", "both", "islands", "wanted", "limited"):
+        assert_within_mc_error(names[name].log_z, exact, names[name].std_err)
+    assert names["wanted"].std_err <= 0.05
+
+
+def test_options_of_the_page_on_choosing_exist(capsys):
+    _status(["estimate", "--help"])
+    text = capsys.readouterr().out
+    for option in set(re.findall(r"`(--[a-z-]+)", (ROOT / "docs" / "choose.md").read_text())):
+        assert option in text, f"annealz estimate has no {option}"
 
 
 def test_commands_are_those_of_the_command_line(capsys):

@@ -30,6 +30,10 @@ def merge_runs(runs: Sequence[Run]) -> Run:
         raise ValueError("runs must share one schedule to be read as one.")
     if any(run.is_reverse or run.island_size is not None for run in runs):
         raise ValueError("runs must go forward without resampling to be read as one.")
+    if any(run.trace.means.keys() != first.trace.means.keys() for run in runs):
+        raise ValueError(
+            "runs must have recorded the same to be read as one: give the same observe."
+        )
     names = [name for name in first.carries if all(name in run.carries for run in runs)]
     return Run(
         log_weights=np.concatenate([run.log_weights for run in runs]),

@@ -180,13 +180,13 @@ class Estimate:
             errors = f", {abs(gap) / self.std_err:.1f} standard errors" if known else ""
             rows.append(("exact log Z", f"{self.exact_log_z:.4f} (off by {gap:+.4f}{errors})"))
         if self.two_sided is not None:
-            sides = self._sides()
+            sides = {name: _in_words(value) for name, value in self._sides().items()}
             rows += [
-                ("forward alone", f"{sides['forward_log_z']:.4f} ± {sides['forward_std_err']:.4f}"),
+                ("forward alone", f"{sides['forward_log_z']} ± {sides['forward_std_err']}"),
                 (
                     "enclosed by",
-                    f"{sides['lower']:.3f} ± {sides['lower_std_err']:.3f} … {sides['upper']:.3f} ± "
-                    f"{sides['upper_std_err']:.3f} ({sides['draws']} draws)",
+                    f"{sides['lower']} ± {sides['lower_std_err']} … {sides['upper']} ± "
+                    f"{sides['upper_std_err']} ({sides['draws']} draws)",
                 ),
             ]
         rows.append(("ESS", f"{self.ess:.1f} of {self.num_chains} chains"))
@@ -256,3 +256,9 @@ class Estimate:
             "overlap": self.two_sided.overlap,
             "draws": self.settings["draws"],
         }
+
+
+def _in_words(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    return value if isinstance(value, str) else f"{value:.4f}"

@@ -117,11 +117,17 @@ class Likelihood:
     @property
     def messages(self) -> tuple[str, ...]:
         messages = self.estimate.messages
-        if self.status is not Status.OK:
+        if self._is_upper_bound:
             other = ", or look from below with --conservative (conservative=True)"
             messages = (
                 "the log-likelihood is likely an upper bound, because log Z is likely too low: take "
                 f"more steps{other if self.conservative is None else ''}.",
+                *messages,
+            )
+        elif self.status is not Status.OK:
+            messages = (
+                "the log-likelihood cannot be trusted, because the two sides of log Z do not agree: "
+                "take more steps.",
                 *messages,
             )
         if self.conservative is not None:
@@ -154,7 +160,7 @@ class Likelihood:
 
     def rows(self) -> list[tuple[str, str]]:
         """The result as label and value, for people."""
-        bound = "" if self.status is Status.OK else ", likely an upper bound"
+        bound = ", likely an upper bound" if self._is_upper_bound else ""
         rows = [
             ("model", self.model),
             ("data", f"{self.data}, {self.num_examples:,} examples"),
@@ -190,6 +196,11 @@ class Likelihood:
 
     def __repr__(self) -> str:
         return as_text("Likelihood", self.rows(), self.messages)
+
+    @property
+    def _is_upper_bound(self) -> bool:
+        """Whether log Z is likely too low: forward weights alone that cannot be trusted."""
+        return self.status is not Status.OK and self.estimate.two_sided is None
 
     def _given(self, log_z: float) -> float:
         """Mean log p(v) with this log Z."""

@@ -7,9 +7,11 @@ between them; and where it missed a wanted error, so that it can go on (`sizing.
 next part has depends on the settings and on the parts before it alone, so that a resumed run takes as many.
 """
 
+import dataclasses
 import hashlib
 import operator
 import platform
+import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -36,12 +38,12 @@ from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.geometric import GeometricPath
 from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
 from annealz.random import check_seed, derive_seed
-from annealz.resampling import island_size
+from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
 from annealz.run import Run
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
-from annealz.sizing import Forecast, forecast, more_chains, seconds_of
+from annealz.sizing import Forecast, Timing, forecast, more_chains, time_steps
 from annealz.status import Message, Status, longer
 from annealz.two_sided import judge_two_sided
 
@@ -50,6 +52,7 @@ __all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
 DEFAULT_NUM_CHAINS = 1000
 _LEAST_CHAINS = 250  # that a time limit leaves, before it shortens the chains
 _NUM_PARTS = 4  # of a run whose time is limited
+_LEAST_PART = 25  # chains: fewer cannot be judged
 _TIME_RESERVE = 0.8
 _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
@@ -146,8 +149,9 @@ def estimate_log_z(
     path, kernel = GeometricPath(base, model, marginal), BlockGibbs()
     check_memory(path, num_chains)  # before a pilot, not after
     if resample is not None:
-        island_size(num_chains)
-    start = None if draws is None else check_start(path, draws, num_chains)
+        Resampling(resample, island_size(num_chains))  # refuses what it cannot do
+    start = None if draws is None else check_start(path, draws, num_chains, "draws")
+    wanted_chains = num_chains
     part_chains = None
     if target_std_err is not None:
         ahead = forecast(
@@ -161,6 +165,7 @@ def estimate_log_z(
             on_progress=on_progress,
         )
         schedule, num_chains = ahead.schedule, ahead.num_chains
+        check_memory(path, num_chains)
         pilot_sweeps += ahead.pilot_sweeps
         pilot_seconds += ahead.pilot_seconds
         if on_forecast is not None:
@@ -170,9 +175,11 @@ def estimate_log_z(
             part_chains = _part_chains(num_chains, left / max(ahead.seconds, 1e-9))
     else:
         if max_seconds is not None:
-            num_steps, num_chains = _fit(
+            num_steps, num_chains, timing = _fit(
                 path, kernel, schedule, num_steps, num_chains, max_seconds, seed
             )
+            pilot_sweeps += timing.sweeps
+            pilot_seconds += timing.spent
             part_chains = _part_chains(num_chains, 1.0)
         is_planned = isinstance(schedule, str) and not Path(schedule).is_file()
         schedule = plan_schedule(
@@ -197,6 +204,7 @@ def estimate_log_z(
         "base_digest": hashlib.sha256(np.asarray(base.logits).tobytes()).hexdigest(),
         "marginal": marginal,
         "num_chains": num_chains,
+        "wanted_chains": num_chains if target_std_err is not None else wanted_chains,
         "target_std_err": target_std_err,
         "max_seconds": max_seconds,
         "part_chains": part_chains,
@@ -286,6 +294,7 @@ class _Runner:
         return merge_runs(runs)
 
     def reverse(self, run: Run, start: np.ndarray | None) -> Run:
+        began = time.monotonic()
         settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
         if settings["draws"] == "exact":
             visible, hidden = exact_samples(self.model, run.num_chains, seed)
@@ -295,9 +304,11 @@ class _Runner:
             start = approximate_draws(
                 self.path, BlockGibbs(), run, run.num_chains, num_sweeps=sweeps, seed=seed
             )
-        return self._kept(
+        drawn = time.monotonic() - began
+        reverse = self._kept(
             "reverse", num_chains=run.num_chains, purpose="reverse", start=start, reverse=True
         )
+        return dataclasses.replace(reverse, seconds=reverse.seconds + drawn)
 
     def _kept(self, name: str, **options) -> Run:
         """A run, or what the folder holds of it."""
@@ -333,27 +344,27 @@ def _next_part(settings: dict[str, Any], runs: list[Run]) -> int:
 
 def _part_chains(num_chains: int, affordable: float) -> int:
     """Chains a part of a run that should take `affordable` times less than its time."""
-    return max(1, int(np.ceil(num_chains * min(1.0, affordable) / _NUM_PARTS)))
+    chains = int(np.ceil(num_chains * min(1.0, affordable) / _NUM_PARTS))
+    return min(max(chains, _LEAST_PART), num_chains)
 
 
 def _fit(
     path, kernel, schedule, num_steps, num_chains, max_seconds, seed
-) -> tuple[int | None, int]:
+) -> tuple[int | None, int, Timing]:
     """Steps and chains that fit into the time: fewer chains first, then shorter ones."""
     is_fixed = num_steps is not None or not isinstance(schedule, str) or Path(schedule).is_file()
     if isinstance(schedule, str) and not Path(schedule).is_file():
         steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
     else:
         steps = plan_schedule(schedule, path, kernel, num_steps=num_steps).num_steps
-    part = _part_chains(num_chains, 1.0)
-    pace = seconds_of(path, kernel, 1, part, seed) / part  # a sweep
-    sweeps = _TIME_RESERVE * max_seconds / pace
+    timing = time_steps(path, kernel, _part_chains(num_chains, 1.0), seed)
+    sweeps = _TIME_RESERVE * max(max_seconds - timing.spent, 0) / timing.pace
     if steps * num_chains <= sweeps:
-        return num_steps, num_chains
+        return num_steps, num_chains, timing
     chains = max(int(sweeps / steps), min(num_chains, _LEAST_CHAINS))
     if is_fixed or steps * chains <= sweeps:
-        return num_steps, chains
-    return max(1, int(sweeps / chains)), chains
+        return num_steps, chains, timing
+    return max(1, int(sweeps / chains)), chains, timing
 
 
 def _check_together(given_chains, target_std_err, max_seconds, resample, two_sided, draws) -> None:
@@ -394,10 +405,9 @@ def _estimate(settings: dict[str, Any], run: Run, reverse: Run | None) -> Estima
     else:
         judgement = judge_islands(run.island_log_means, run.num_steps)
     target, limit, messages = settings["target_std_err"], settings.get("max_seconds"), []
-    if limit is not None and run.num_chains < settings["num_chains"]:
-        messages.append(
-            Message.OUT_OF_TIME.say(limit=limit, done=run.num_chains, wanted=settings["num_chains"])
-        )
+    if limit is not None and run.num_chains < settings["wanted_chains"]:
+        wanted = settings["wanted_chains"]
+        messages.append(Message.OUT_OF_TIME.say(limit=limit, done=run.num_chains, wanted=wanted))
     if target is not None and not judgement.std_err <= target:
         more = longer(run.num_steps)
         if judgement.status is Status.OK:  # else no number of chains can be told

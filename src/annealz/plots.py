@@ -13,7 +13,8 @@ from annealz.terrain import Terrain
 
 __all__ = ["plot_comparison", "plot_estimate", "plot_schedule", "plot_terrain"]
 
-_BLUE, _ORANGE, _GREY = "#1f5fa8", "#d9730d", "#777777"
+_BLUE, _ORANGE, _GREY, _GREEN = "#1f5fa8", "#d9730d", "#777777", "#2a8a5b"
+_ROOM = 0.72  # of the height, for a histogram below its legend
 
 
 def plot_schedule(schedule: Schedule, axes: Axes | None = None) -> Axes:
@@ -29,7 +30,7 @@ def plot_schedule(schedule: Schedule, axes: Axes | None = None) -> Axes:
 
 
 def plot_estimate(estimate) -> Figure:
-    """beta(t), on-the-fly ESS, and the histogram of log w."""
+    """beta(t), on-the-fly ESS, and the histogram of log w; of both sides where there are two."""
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     plot_schedule(estimate.schedule, left)
@@ -38,27 +39,58 @@ def plot_estimate(estimate) -> Figure:
     steps = np.concatenate([[0], trace.steps]) / estimate.num_steps
     middle.plot(steps, np.concatenate([[estimate.num_chains], trace.ess]), color=_BLUE, lw=1.5)
     middle.set(xlabel="t = k / K", ylabel="ESS", xlim=(0, 1), ylim=(0, 1.03 * estimate.num_chains))
-    middle.set_title(f"on-the-fly ESS, {estimate.ess:.1f} at the end")
+    if estimate.run.num_resamplings:
+        times = f"resampled {estimate.run.num_resamplings:,} times"
+        middle.set_title(f"on-the-fly ESS, {times}")
+    else:
+        middle.set_title(f"on-the-fly ESS, {estimate.ess:.1f} at the end")
     _tidy(middle)
 
-    shifted = estimate.run.log_z0 + estimate.log_weights
-    shown = shifted[shifted >= np.quantile(shifted, 0.005)]
-    right.hist(shown, bins="auto", color=_BLUE, alpha=0.55)
-    if np.isfinite(estimate.interval()).all():
-        right.axvspan(*estimate.interval(), ymax=0.77, color=_ORANGE, alpha=0.25, lw=0)
-    label = f"log Z = {estimate.log_z:.3f}"
-    right.axvline(estimate.log_z, ymax=0.77, color=_ORANGE, lw=2, label=label)
-    if estimate.exact_log_z is not None:
-        label = f"exact = {estimate.exact_log_z:.3f}"
-        right.axvline(estimate.exact_log_z, ymax=0.77, color="black", ls="--", lw=1.3, label=label)
-    right.set(xlabel="log Z of each chain:  $\\log Z_A + \\log w$", ylabel="chains")
-    right.set_ylim(top=1.3 * right.get_ylim()[1])  # room for the legend
-    right.set_title(f"log weights of {estimate.num_chains:,} chains")
-    right.legend(frameon=False, loc="upper left", ncols=2, columnspacing=1, handlelength=1.2)
-    _tidy(right)
+    if estimate.two_sided is None:
+        shown = estimate.run.log_z0 + estimate.log_weights
+        right.hist(_without_left_tail(shown), bins="auto", color=_BLUE, alpha=0.55)
+        right.set_title(f"log weights of {estimate.num_chains:,} chains")
+    else:
+        _plot_sides(right, estimate)
+    _mark_log_z(right, estimate)
     title = f"{estimate.model}: log Z = {estimate.log_z:.3f} ± {estimate.std_err:.3f}"
     figure.suptitle(title, fontweight="bold")
     return figure
+
+
+def _plot_sides(axes: Axes, estimate) -> None:
+    """Forward and reverse work, and the means of them, which enclose log Z."""
+    log_z0, bounds = estimate.run.log_z0, estimate.two_sided.sandwich
+    forward = _without_left_tail(log_z0 + estimate.run.work)
+    reverse = -_without_left_tail(-log_z0 - estimate.reverse.work)
+    both = np.concatenate([forward, reverse])
+    bins = np.histogram_bin_edges(both, bins="auto").tolist()
+    axes.hist(forward, bins, color=_BLUE, alpha=0.5, label="forward")
+    axes.hist(reverse, bins, color=_GREEN, alpha=0.5, label="reverse")
+    for bound, color in ((bounds.lower, _BLUE), (bounds.upper, _GREEN)):
+        axes.axvline(log_z0 + bound, ymax=_ROOM, color=color, ls=":", lw=1.6)
+    draws = estimate.settings["draws"]
+    axes.set_title(f"work of {estimate.num_chains:,} chains a side, {draws} draws")
+
+
+def _mark_log_z(axes: Axes, estimate) -> None:
+    """The estimate with its interval, and the exact value, over a histogram."""
+    if np.isfinite(estimate.interval()).all():
+        axes.axvspan(*estimate.interval(), ymax=_ROOM, color=_ORANGE, alpha=0.25, lw=0)
+    label = f"log Z = {estimate.log_z:.3f}"
+    axes.axvline(estimate.log_z, ymax=_ROOM, color=_ORANGE, lw=2, label=label)
+    if estimate.exact_log_z is not None:
+        label = f"exact = {estimate.exact_log_z:.3f}"
+        axes.axvline(estimate.exact_log_z, ymax=_ROOM, color="black", ls="--", lw=1.3, label=label)
+    axes.set(xlabel="log Z of each chain:  $\\log Z_A + \\log w$", ylabel="chains")
+    axes.set_ylim(top=axes.get_ylim()[1] / _ROOM)  # for the legend
+    axes.legend(frameon=False, loc="upper left", ncols=2, columnspacing=1, handlelength=1.2)
+    _tidy(axes)
+
+
+def _without_left_tail(values: np.ndarray) -> np.ndarray:
+    """All but the lowest 0.5 %: chains left behind, that would squeeze the others."""
+    return values[values >= np.quantile(values, 0.005)]
 
 
 def plot_terrain(terrain: Terrain) -> Figure:

@@ -32,24 +32,24 @@ from annealz.random import Stream
 __all__ = ["check_start"]
 
 
-def check_start(path: AbstractPath, start, num_chains: int) -> np.ndarray:
+def check_start(path: AbstractPath, start, num_chains: int, name: str = "start") -> np.ndarray:
     """The states to start from, as the path holds them; a ValueError names what is wrong."""
     like = jax.eval_shape(
         lambda: path.sample(Stream(0, "").at(0, jnp.zeros(num_chains, jnp.int32)))
     )
     x = np.asarray(start)
     if x.dtype.kind not in "fiub":
-        raise ValueError(f"start must hold real numbers, got dtype {x.dtype}.")
+        raise ValueError(f"{name} must hold real numbers, got dtype {x.dtype}.")
     if x.shape != like.shape:
         raise ValueError(
-            f"start must hold one state of the path for each of num_chains = {num_chains} chains, an "
+            f"{name} must hold one state of the path for each of num_chains = {num_chains} chains, an "
             f"array of shape {like.shape}, got shape {x.shape}: give as many draws as chains."
         )
     binary = isinstance(path, AbstractBipartitePath)
     wrong = ~np.isin(x, (0, 1)) if binary else ~np.isfinite(x)
     if wrong.any():
         raise ValueError(
-            f"start must hold {'zeros and ones' if binary else 'finite numbers'}, got "
+            f"{name} must hold {'zeros and ones' if binary else 'finite numbers'}, got "
             f"{x[wrong][0]} ({int(wrong.sum())} of {x.size} values): give draws from the model."
         )
     return x.astype(like.dtype)

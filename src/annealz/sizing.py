@@ -4,7 +4,8 @@ Steps. The survey of mixing predicts Var[log w] = (∫ √(g tau))^2 / K, so the
 variance 1. A sizing run of 200 chains then tells the weights as they are; while fewer than a quarter of
 them are effective, chains are worth lengthening and K is quadrupled, twice at most, as long as sizing
 takes less than a third of the run. The last length is taken, unless one before it looks less than half as
-dear: where few chains are effective the weights look better than they are, and so does the cost.
+dear: where few chains are effective the weights look better than they are, and so does the cost. A length
+whose error fewer than a twentieth of the chains tell is not taken before a longer one.
 
 Chains. The error falls with the square root of their number:
 
@@ -37,7 +38,7 @@ from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.survey_mixing import survey_mixing
 
-__all__ = ["Forecast", "forecast", "more_chains", "seconds_of"]
+__all__ = ["Forecast", "Timing", "forecast", "more_chains", "time_steps"]
 
 _SIZING_CHAINS = 200
 _MIN_CHAINS = 100
@@ -51,6 +52,7 @@ _LEAST_STEPS, _MOST_STEPS = 500, 50_000  # of the first guess
 _LENGTHEN = 4
 _MAX_RUNGS = 3
 _ENOUGH_EFFECTIVE = 0.25  # of the chains
+_LEAST_EFFECTIVE = 0.05  # fewer tell no error
 _SIZING_SHARE = 0.3  # of the run foretold: what a longer sizing run may cost
 _CLEARLY_CHEAPER = 0.5
 _TIME_SHARE = 0.1  # of a time limit: past it nothing longer is tried
@@ -157,8 +159,9 @@ def forecast(
         if max_seconds is not None and time.monotonic() - began > _TIME_SHARE * max_seconds:
             break
         num_steps = _LENGTHEN * plan.num_steps
-    cheapest = min(rungs, key=lambda rung: rung.cost)
-    best = cheapest if cheapest.cost < _CLEARLY_CHEAPER * rungs[-1].cost else rungs[-1]
+    told = [rung for rung in rungs if rung.share >= _LEAST_EFFECTIVE] or rungs[-1:]
+    cheapest = min(told, key=lambda rung: rung.cost)
+    best = cheapest if cheapest.cost < _CLEARLY_CHEAPER * told[-1].cost else told[-1]
     chosen = best.sizing.schedule
     if not best.needed <= _MAX_CHAINS:
         reachable = target_std_err * np.sqrt(best.needed / _MAX_CHAINS)
@@ -168,8 +171,9 @@ def forecast(
             "more steps, or a larger error."
         )
     chains = int(np.ceil(best.needed))
-    seconds = seconds_of(path, kernel, chosen.num_steps, chains, seed)
-    spent = time.monotonic() - began
+    timing = time_steps(path, kernel, chains, seed)
+    seconds, spent = timing.pace * chosen.num_steps * chains, time.monotonic() - began
+    sweeps += timing.sweeps
     return Forecast(chosen, chains, target_std_err, seconds, sweeps, spent, max_seconds)
 
 
@@ -182,19 +186,26 @@ def more_chains(log_weights: np.ndarray, target_std_err: float) -> int:
     return int(min(max(np.ceil(wanted), _MIN_CHAINS), _MOST_MORE * size))
 
 
-def seconds_of(
-    path: AbstractPath, kernel: AbstractKernel, num_steps: int, num_chains: int, seed: int
-) -> float:
-    """How long a run should take, from some steps of one of its blocks."""
-    size = block_size(num_chains)
-    took = []
-    for steps in (1, _TIMED_STEPS):  # the first compiles
-        run = anneal(
-            path, kernel, linear(steps), num_chains=size, seed=seed, purpose="timing", record_every=steps,
-            chunk_steps=steps,
-        )  # fmt: skip
-        took.append(run.seconds)
-    return took[-1] / _TIMED_STEPS * num_steps * num_chains / size
+class Timing(NamedTuple):
+    """Seconds a sweep, and what was spent to know."""
+
+    pace: float
+    sweeps: int
+    spent: float
+
+
+def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed: int) -> Timing:
+    """How fast a run of so many chains should be, from some steps of one of its blocks."""
+    began, size = time.monotonic(), block_size(num_chains)
+    runs = [
+        anneal(
+            path, kernel, linear(steps), num_chains=size, seed=seed, purpose="timing",
+            record_every=steps, chunk_steps=steps,
+        )
+        for steps in (1, _TIMED_STEPS)  # the first compiles
+    ]  # fmt: skip
+    pace = runs[-1].seconds / (_TIMED_STEPS * size)
+    return Timing(pace, sum(run.sweeps for run in runs), time.monotonic() - began)
 
 
 def _needed(sizing: Run, target_std_err: float) -> float:

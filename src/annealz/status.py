@@ -51,7 +51,7 @@ class Message(enum.Enum):
     )
     OUT_OF_TIME = (
         False,
-        "the {limit:g} seconds were over after {done} of {wanted} chains",
+        "the {limit:g} seconds allowed {done} of {wanted} chains",
         "more time would narrow the error",
     )
     # of islands

@@ -4,7 +4,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import platformdirs
 import typer
@@ -23,10 +23,12 @@ from annealz.cli.options import (
     Out,
     Plot,
     Quiet,
+    Resample,
     Schedule,
     Seed,
     Steps,
     TargetStdErr,
+    TwoSided,
 )
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import check_plot, save_figure, show_result
@@ -55,14 +57,8 @@ def estimate(
     marginal: Marginal = "visible",
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
-    two_sided: Annotated[
-        bool,
-        typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides."),
-    ] = False,
-    resample: Annotated[
-        float | None,
-        typer.Option(help="Resample islands of chains whose ESS falls below this share."),
-    ] = None,
+    two_sided: TwoSided = False,
+    resample: Resample = None,
     exact: Exact = False,
     out: Out = None,
     force: Force = False,

@@ -16,14 +16,18 @@ from annealz.cli.options import (
     Exact,
     Force,
     Json,
+    Marginal,
+    MaxSeconds,
     Mnist,
     Model,
     Out,
     Quiet,
+    Resample,
     Schedule,
     Seed,
     Steps,
     TargetStdErr,
+    TwoSided,
 )
 from annealz.cli.progress import show_progress
 from annealz.cli.show import show_result
@@ -57,7 +61,11 @@ def likelihood(
     chains: Chains = None,
     seed: Seed = 0,
     base: Base = "auto",
+    marginal: Marginal = "visible",
     target_std_err: TargetStdErr = None,
+    max_seconds: MaxSeconds = None,
+    two_sided: TwoSided = False,
+    resample: Resample = None,
     exact: Exact = False,
     conservative: Annotated[
         bool, typer.Option("--conservative", help="Look from below too, by reverse annealing.")
@@ -86,7 +94,11 @@ def likelihood(
         "num_chains": chains,
         "seed": seed,
         "base": base,
+        "marginal": marginal,
         "target_std_err": target_std_err,
+        "max_seconds": max_seconds,
+        "two_sided": two_sided,
+        "resample": resample,
     }
     if run is not None:
         _check_run(run, rbm, {**making, "exact": exact, "out": out})
@@ -149,7 +161,14 @@ def _resume(run: Path, quiet: bool, go_on: str) -> Estimate:
 
 def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
     """Refuse the run of another model, and options that ask for a new one."""
-    usual = {"schedule": DEFAULT_SCHEDULE, "seed": 0, "base": "auto", "exact": False}
+    usual = {
+        "schedule": DEFAULT_SCHEDULE,
+        "seed": 0,
+        "base": "auto",
+        "marginal": "visible",
+        "two_sided": False,
+        "exact": False,
+    }
     given = [
         f"--{name.removeprefix('num_').replace('_', '-')}"
         for name, value in making.items()

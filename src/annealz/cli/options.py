@@ -24,10 +24,12 @@ __all__ = [
     "Out",
     "Plot",
     "Quiet",
+    "Resample",
     "Schedule",
     "Seed",
     "Steps",
     "TargetStdErr",
+    "TwoSided",
 ]
 
 Model = Annotated[str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")]
@@ -39,6 +41,12 @@ TargetStdErr = Annotated[
 ]
 MaxSeconds = Annotated[
     float | None, typer.Option(help="End in this time, with the chains that are done.")
+]
+TwoSided = Annotated[
+    bool, typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides.")
+]
+Resample = Annotated[
+    float | None, typer.Option(help="Resample islands of chains whose ESS falls below this share.")
 ]
 Exact = Annotated[
     bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
