@@ -110,6 +110,6 @@ def test_the_engine_in_the_forms_of_a_gpu(gpu_forms, marginal: str, seed: int):
     for run in runs[1:]:
         np.testing.assert_array_equal(run.log_weights, runs[0].log_weights)
         np.testing.assert_array_equal(run.states, runs[0].states)
-    assert runs[0].states.dtype == np.float32
+    assert runs[0].states.dtype == np.uint8
     weights = np.exp(runs[0].log_weights + runs[0].log_z0 - exact_log_z(model))
     assert_within_mc_error(weights.mean(), 1.0, weights.std() / np.sqrt(weights.size))

@@ -11,10 +11,11 @@ In reverse the chains start from draws of p_1 and come down the schedule (`rever
 resampled on the way up, in islands (`resampling.py`).
 
 The loop over k runs on the device in chunks, so that the host can report, checkpoint and be
-interrupted between them. Chains run in blocks of one size that share nothing: a block's part of
-each statistic is merged with the others' on the host, in float64. Random bits depend on the seed,
-the purpose, the chain and the step alone. So chunks, resumes and the order of blocks change no bit
-of the result. One compiled program serves every chunk of every schedule length.
+interrupted between them. Chains run in blocks of one size that share nothing, and binary ones are
+kept as bits between chunks, so that a million of them fit into any machine. A block's part of each
+statistic is merged with the others' on the host, in float64. Random bits depend on the seed, the
+purpose, the chain and the step alone. So chunks, resumes and the order of blocks change no bit of
+the result. One compiled program serves every chunk of every schedule length.
 """
 
 import os
@@ -35,7 +36,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.numerics import add_compensated
 from annealz.observers import AbstractObserver, Slope
 from annealz.pace import Pace
-from annealz.paths.abstract import AbstractPath
+from annealz.paths.abstract import AbstractBipartitePath, AbstractPath
 from annealz.random import Stream, check_seed
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
@@ -190,7 +191,7 @@ def anneal(
         seed=seed,
         purpose=purpose,
         trace=_trace(now.records, betas, log_z0, None if reverse else num_chains),
-        states=_gather([block.x for block in now.blocks], num_chains),
+        states=_states(path, now.blocks, num_chains),
         carries=_gather([block.carries for block in now.blocks], num_chains),
         seconds=spent + time.monotonic() - began,
         messages=tuple(messages),
@@ -221,7 +222,7 @@ def _start_reverse(path, kernel, observers, stream: Stream, first_chain, x) -> B
 def _unweighted(path, observers, x, num_resamplings=None) -> Block:
     zeros = jnp.zeros(x.shape[0], jnp.float32)
     carries = {name: observer.init(x, path) for name, observer in observers.items()}
-    return Block(x, zeros, zeros, carries, num_resamplings)
+    return Block(path.store(x), zeros, zeros, carries, num_resamplings)
 
 
 @eqx.filter_jit
@@ -274,12 +275,12 @@ def _advance(
         records = jax.tree.map(lambda all, one: all.at[slot].set(one), records, record)
         return end, slot + (end == target), block, records  # an unrecorded slot is written again
 
-    block = eqx.tree_at(lambda b: b.x, block, path.pack(block.x))
+    block = eqx.tree_at(lambda b: b.x, block, path.pack(path.restore(block.x)))
     like = jax.eval_shape(recorded, jnp.int32(1), block)[1]
     records = jax.tree.map(lambda a: jnp.zeros((_RECORD_CAPACITY, *a.shape), a.dtype), like)
     loop = (start, jnp.int32(0), block, records)
     _, _, block, records = jax.lax.while_loop(lambda loop: loop[0] < stop, segment, loop)
-    return eqx.tree_at(lambda b: b.x, block, path.unpack(block.x)), records
+    return eqx.tree_at(lambda b: b.x, block, path.store(path.unpack(block.x))), records
 
 
 def _repeat(step, start, stop, block: Block) -> Block:
@@ -410,6 +411,14 @@ def _gather(trees: list[Any], num_chains: int) -> Any:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_chains], *trees)
 
 
+def _states(path: AbstractPath, blocks: list[Block], num_chains: int) -> np.ndarray:
+    """The last states of all chains; binary ones as bytes."""
+    if not isinstance(path, AbstractBipartitePath):
+        return _gather([block.x for block in blocks], num_chains)
+    bits = np.concatenate([block.x for block in blocks])[:num_chains]
+    return np.unpackbits(bits, axis=-1, count=path.num_units)
+
+
 def _log_weights(blocks: list[Block], num_chains: int) -> np.ndarray:
     pairs = [
         np.asarray(b.log_weights, np.float64) + np.asarray(b.compensation, np.float64)
@@ -425,11 +434,20 @@ def _num_resamplings(blocks: list[Block], num_chains: int, size: int | None) -> 
 
 
 def check_memory(path: AbstractPath, num_chains: int) -> None:
-    """Refuse what the machine cannot hold: old and new states of every chain, and one block more."""
+    """Refuse what the machine cannot hold: the states of every chain as they are stored, twice, and as
+    they come back.
+    """
     if jax.default_backend() != "cpu" or not hasattr(os, "sysconf"):
         return
-    one = jax.eval_shape(lambda: path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32))))
-    needed = 3 * num_chains * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(one))
+
+    def one():
+        x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
+        stored = path.store(x)
+        is_binary = isinstance(path, AbstractBipartitePath)
+        return stored, stored, x.astype(jnp.uint8) if is_binary else x
+
+    leaves = jax.tree.leaves(jax.eval_shape(one))
+    needed = num_chains * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
         raise ValueError(

@@ -45,7 +45,8 @@ def approximate_draws(
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}.")
     generator = np.random.default_rng(derive_seed(seed, "draws", "resampling"))
-    x = jnp.asarray(run.states[resample(run.log_weights, generator, num_draws)])
+    chosen = resample(run.log_weights, generator, num_draws)
+    x = jnp.asarray(run.states[chosen], jnp.float32)
     stream, chains = Stream(seed, "draws"), jnp.arange(num_draws)
     for done in range(0, num_sweeps, _PIECE):
         count = min(_PIECE, num_sweeps - done)

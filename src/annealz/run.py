@@ -50,7 +50,7 @@ class Run:
     purpose: str
     trace: Trace
     states: np.ndarray
-    """(chains, …): where the chains ended, after the last move."""
+    """(chains, …): where the chains ended, after the last move; binary ones as bytes."""
     carries: dict[str, Any]
     """What each observer carried to the end, chain axis first."""
     seconds: float

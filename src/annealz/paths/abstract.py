@@ -45,6 +45,14 @@ class AbstractPath(eqx.Module):
         """The states that were packed."""
         return packed
 
+    def store(self, x):
+        """The states as they are kept between chunks of steps and on disk: as small as they can be."""
+        return x
+
+    def restore(self, stored):
+        """The states that were stored."""
+        return stored
+
     def slope(self, x, beta) -> Float[Array, " chains"]:
         """U_beta(x) = d/dbeta log p*_beta(x)."""
         beta = jax.numpy.asarray(beta, jax.numpy.float32)
@@ -53,7 +61,22 @@ class AbstractPath(eqx.Module):
 
 
 class AbstractBipartitePath(AbstractPath):
-    """A path over binary states with a latent layer: each layer is independent given the other."""
+    """A path over binary states with a latent layer: each layer is independent given the other.
+
+    Stored states are bits, eight units a byte.
+    """
+
+    @property
+    @abc.abstractmethod
+    def num_units(self) -> int:
+        """Of a state."""
+
+    def store(self, x):
+        return jax.numpy.packbits(x.astype(jax.numpy.uint8), axis=-1)
+
+    def restore(self, stored):
+        bits = jax.numpy.unpackbits(stored, axis=-1, count=self.num_units)
+        return bits.astype(jax.numpy.float32)
 
     @abc.abstractmethod
     def latent_logits(self, x, beta) -> Float[Array, "chains latent"]:

@@ -85,12 +85,16 @@ class GeometricPath(AbstractBipartitePath):
         self.to_state = BinaryProduct(weights)
 
     @property
+    def num_units(self) -> int:
+        return self.state_bias.shape[0]
+
+    @property
     def log_z0(self) -> float:
         biases = np.concatenate([self.state_bias, self.latent_bias]).astype(np.float64)
         return float(np.logaddexp(0, biases).sum())
 
     def sample(self, bits: Bits) -> Float[Array, "chains units"]:
-        shape = (bits.num_chains, self.state_bias.shape[0])
+        shape = (bits.num_chains, self.num_units)
         return bits.bernoulli(jnp.broadcast_to(self.state_bias, shape), draw=0)
 
     def pack(self, x):
