@@ -461,3 +461,18 @@ def test_log_z_along_the_path_and_by_integration(both, islands):
         assert abs(integral.log_z - along.log_z[-1]) < 4 * integral.std_err + integral.resolution
     assert np.isnan(islands.along().std_err[1:]).all()
     assert np.isnan(islands.thermodynamic().std_err)
+
+
+def test_log_z_is_told_at_the_betas_asked_for(tmp_path):
+    model = annealz.testing.random_rbm(4, 6, 0.7, seed=1)
+    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50, "seed": 3}
+    result = annealz.estimate_log_z(model, along=[0.5, 1.0], out=tmp_path / "run", **options)
+    told = result.to_dict()["along"]
+    assert told["betas"] == [0.5, 1.0]
+    assert told["log_z"][1] == pytest.approx(result.log_z)
+    assert told["std_err"][1] == pytest.approx(result.std_err)
+    assert any(label == "log Z at 0.5" for label, _ in result.rows())
+    assert annealz.resume(tmp_path / "run").to_dict() == result.to_dict()
+    assert "along" not in annealz.estimate_log_z(model, **options).to_dict()
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        annealz.estimate_log_z(model, along=[1.5], **options)

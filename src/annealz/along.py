@@ -17,7 +17,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 from annealz.run import Run
 
-__all__ = ["Along", "check_forward", "log_z_along", "slopes_of"]
+__all__ = ["Along", "check_betas", "check_forward", "log_z_along", "slopes_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ def log_z_along(run: Run, betas=None) -> Along:
     error = np.concatenate([[0], error])
     if betas is None:
         return Along(knots, log_z, error, np.zeros_like(knots))
-    betas = _checked(betas)
+    betas = check_betas(betas)
     slopes = slopes_of(run)[kept]
     return Along(
         betas=betas,
@@ -93,7 +93,8 @@ def _resolution(betas, knots, log_z, slopes) -> np.ndarray:
     return np.where(np.isin(betas, knots), 0, np.maximum(missed[right - 1], missed[right]))
 
 
-def _checked(betas) -> np.ndarray:
+def check_betas(betas) -> np.ndarray:
+    """The betas as a vector, if all lie on the path."""
     betas = np.atleast_1d(np.asarray(betas, np.float64))
     if betas.ndim != 1 or not ((betas >= 0) & (betas <= 1)).all():
         raise ValueError(f"betas must be a vector of numbers between 0 and 1, got {betas}.")

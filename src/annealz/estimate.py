@@ -189,6 +189,12 @@ class Estimate:
                     f"{sides['upper_std_err']} ({sides['draws']} draws)",
                 ),
             ]
+        if self.settings.get("along"):
+            here = self.along(self.settings["along"])
+            for beta, log_z, error in zip(here.betas, here.log_z, here.std_err, strict=True):
+                rows.append(
+                    (f"log Z at {beta:g}", f"{log_z:.4f} ± {_in_words(finite_or_none(error))}")
+                )
         rows.append(("ESS", f"{self.ess:.1f} of {self.num_chains} chains"))
         if self.run.island_size is not None:
             islands = self.num_chains // self.run.island_size
@@ -232,6 +238,13 @@ class Estimate:
         extras: dict[str, Any] = {}
         if self.two_sided is not None:
             extras["two_sided"] = self._sides()
+        if self.settings.get("along"):
+            here = self.along(self.settings["along"])
+            extras["along"] = {
+                "betas": here.betas.tolist(),
+                "log_z": here.log_z.tolist(),
+                "std_err": [finite_or_none(error) for error in here.std_err.tolist()],
+            }
         if self.run.island_size is not None:
             extras["islands"] = {
                 "size": self.run.island_size,

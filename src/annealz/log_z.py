@@ -20,6 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from annealz.along import check_betas
 from annealz.anneal import Progress, anneal, check_memory
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
@@ -73,6 +74,7 @@ def estimate_log_z(
     resample: float | None = None,
     two_sided: bool = False,
     draws: Any = None,
+    along: Any = None,
     seed: int = 0,
     observe: Observe | None = None,
     record_every: int | None = None,
@@ -108,6 +110,7 @@ def estimate_log_z(
         enumerated, else the last states of the forward run, resampled and swept on (approximate).
         log Z is then BAR's, between bounds from both sides.
     draws : draws of the target to start the reverse run from, (num_chains, units of the marginal)
+    along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
     observe : functions of the states (chains, units), or observers, by name; their weighted means
         and variances along the path are in `trace`
@@ -136,6 +139,7 @@ def estimate_log_z(
         if value is not None and not 0 < value < np.inf:
             raise ValueError(f"{name} must be a positive number, got {value}.")
     _check_together(given_chains, target_std_err, max_seconds, resample, two_sided, draws)
+    betas = None if along is None else check_betas(along).tolist()
     seed = check_seed(seed)
     observers = _observers(observe)
     base = choose_base(model, base, data)
@@ -210,6 +214,7 @@ def estimate_log_z(
         "part_chains": part_chains,
         "resample": resample,
         "two_sided": two_sided,
+        "along": betas,
         "seed": seed,
         "record_every": record_every,
         "checkpoint_seconds": checkpoint_seconds,

@@ -215,6 +215,8 @@ def _needed(sizing: Run, target_std_err: float) -> float:
 
 
 def _is_worth_lengthening(rung: _Rung) -> bool:
+    if rung.share < _LEAST_EFFECTIVE:
+        return True
     next_cost = _LENGTHEN * rung.sizing.sweeps
     return rung.share < _ENOUGH_EFFECTIVE and next_cost < _SIZING_SHARE * rung.cost
 

@@ -10,6 +10,7 @@ import platformdirs
 import typer
 
 from annealz.cli.options import (
+    Along,
     Base,
     Chains,
     CheckpointSeconds,
@@ -59,6 +60,7 @@ def estimate(
     max_seconds: MaxSeconds = None,
     two_sided: TwoSided = False,
     resample: Resample = None,
+    along: Along = None,
     exact: Exact = False,
     out: Out = None,
     force: Force = False,
@@ -84,11 +86,20 @@ def estimate(
         max_seconds=max_seconds,
         two_sided=two_sided,
         resample=resample,
+        along=None if along is None else _numbers(along),
         seed=seed,
         force=force,
         checkpoint_seconds=checkpoint_seconds,
     )
     finish(result, folder, plot, as_json)
+
+
+def _numbers(text: str) -> list[float]:
+    """The numbers of an option, separated by commas."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--along must be numbers separated by commas, got {text!r}.") from None
 
 
 def run_estimate(

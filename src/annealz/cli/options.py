@@ -10,6 +10,7 @@ from annealz.paths.geometric import MARGINALS
 from annealz.plan import SCHEDULE_NAMES
 
 __all__ = [
+    "Along",
     "Base",
     "Chains",
     "CheckpointSeconds",
@@ -47,6 +48,9 @@ TwoSided = Annotated[
 ]
 Resample = Annotated[
     float | None, typer.Option(help="Resample islands of chains whose ESS falls below this share.")
+]
+Along = Annotated[
+    str | None, typer.Option(help="Betas at which log Z is wanted too: 0.25,0.5,0.75.")
 ]
 Exact = Annotated[
     bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
