@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench paper install clean help
+.PHONY: estimate test test-slow lint bench paper sides install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,11 @@ bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the 
 
 paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale, FRESH=1 all runs
 	$(BIN)/python papers/kiwaki2015/reproduce.py --preset $(PRESET) $(if $(FRESH),--fresh)
+
+sides: $(READY) ## bounds, BAR and resampling against exact values; what is missing of an hour's runs
+	$(BIN)/python studies/two_sides/sides_runs.py
+	$(BIN)/python studies/two_sides/sides_mutants.py
+	$(BIN)/python studies/two_sides/sides_page.py
 
 install: $(READY) ## the virtual environment
 
