@@ -151,6 +151,10 @@ RESAMPLED_SMALL = (
     ("rbm 15x40 1.5", 15),
     ("rbm 12x30 1.0", 7),
     ("rbm 8x10 3.0", 4),
+    ("rbm 15x40 1.5", 7),
+    ("rbm 15x40 1.5", 4),
+    ("rbm 12x30 1.0", 4),
+    ("rbm 20x50 1.0", 8),
     ("rbm 15x40 1.5", 100),
     ("rbm 20x50 0.5", 50),
     ("rbm 8x10 3.0", 20),
@@ -159,13 +163,14 @@ RESAMPLED_SMALL = (
 NUM_RUNS, RUN_CHAINS = 200, 1000
 
 MNIST_STEPS, PART = 1000, 10_000
-PAIRS = (
-    ("mnist-cd25-20", "mixing"),
-    ("mnist-pcd-20", "mixing"),
-    ("mnist-cd25-20", "linear"),
-    ("mnist-pcd-20", "linear"),
-)
-"""Of (b), with 30 replicates of 2000 forward chains and of 1000 reverse ones."""
+PAIRS = {
+    ("mnist-cd25-20", "mixing"): 12,
+    ("mnist-pcd-20", "mixing"): 6,
+    ("mnist-cd25-20", "linear"): 6,
+    ("mnist-pcd-20", "linear"): 6,
+}
+"""Forward parts. Of (b): 30 replicates of 2000 forward chains and of 1000 reverse ones."""
+RESAMPLED_PARTS = {"mnist-cd25-20": 20, "mnist-pcd-20": 12}
 
 
 def sandwich_cells() -> list[tuple[Cell, Cell]]:
@@ -175,7 +180,7 @@ def sandwich_cells() -> list[tuple[Cell, Cell]]:
 
 
 def pair_cells() -> list[tuple[Cell, Cell]]:
-    return [_both(name, rule, MNIST_STEPS, (6, 3), PART) for name, rule in PAIRS]
+    return [_both(*cell, MNIST_STEPS, (parts, 3), PART) for cell, parts in PAIRS.items()]
 
 
 def resampled_cells() -> list[tuple[Cell, Cell]]:
@@ -190,10 +195,10 @@ def resampled_cells() -> list[tuple[Cell, Cell]]:
     ]
     large = [
         (
-            Cell(name, "mixing", MNIST_STEPS, "forward", 6, PART),
+            Cell(name, "mixing", MNIST_STEPS, "forward", PAIRS[name, "mixing"], PART),
             Cell(name, "mixing", MNIST_STEPS, "resampled", parts, PART),
         )
-        for name, parts in (("mnist-cd25-20", 20), ("mnist-pcd-20", 20))
+        for name, parts in RESAMPLED_PARTS.items()
     ]
     return [*small, *large]
 

@@ -89,7 +89,7 @@ def system(name: str) -> System:
         base, model = two_modes(float(rest[0]))
     elif kind == "scanned":
         model = random_rbm(3, 3, scale=4.0, seed=211)
-        base = BernoulliBase.from_logits([-2.81, 0.28, 3.83])
+        base = BernoulliBase.from_logits(np.array([-2.81, 0.28, 3.83]))
     elif kind == "rbm":
         hidden, visible = map(int, rest[0].split("x"))
         model = random_rbm(hidden, visible, scale=float(rest[1]), seed=1)
