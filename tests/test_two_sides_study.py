@@ -15,6 +15,7 @@ from sides_statistics import (
     check_pair,
     cut_mse_ratio,
     island_coverage,
+    island_z,
     log_means,
     mean_z,
     mse_ratio,
@@ -100,7 +101,10 @@ def test_coverage_is_counted():
     )
     found = island_coverage(rows)
     assert (found.hits, found.total, found.ok_hits, found.ok_total) == (1, 3, 1, 2)
-    assert found.too_low == 1
+    assert (found.too_low, found.students) == (1, 1)
+    z = island_z(rows)
+    assert z[1] < -4
+    assert abs(z[0]) < 1
     low, high = found.binomial()
     assert low < 0.5 < high
 
@@ -145,6 +149,7 @@ def test_cells_are_files_of_their_own():
     assert len(names) == len(set(names))
 
 
+@pytest.mark.slow
 def test_the_page_is_that_of_the_results():
     assert (RESULTS.parent / "README.md").read_text() == page(RESULTS)
 

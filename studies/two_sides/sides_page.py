@@ -30,6 +30,7 @@ from sides_statistics import (
     check_pair,
     cut_mse_ratio,
     island_coverage,
+    island_z,
     log_means,
     mean_z,
     mse_ratio,
@@ -211,31 +212,33 @@ def smc_part(folder: Path) -> str:
             f"| {mean:.4f} ± {std_err:.4f} | {z:+.1f} |"
         )
         ratio = mse_ratio(runs, others, are_paired=False)
-        cut = cut_mse_ratio(islands, groups, RUN_CHAINS // ISLAND)
+        recut = cut_mse_ratio(islands, groups, RUN_CHAINS // ISLAND)
         if variance > 4:
-            gains.append((plain, ratio, cut))
+            gains.append((plain, ratio, recut))
         elif variance < 1:
-            calm.append((plain, ratio, cut))
+            calm.append((plain, ratio, recut))
         errors.append(
             f"| {what} | {variance:.2f} | {others.size} | {others.mean():+.4f} | {ratio.second:.5f} "
             f"| {runs.size} | {runs.mean():+.4f} | {ratio.first:.5f} | {_interval(ratio)} "
-            f"| {_interval(cut)} | {_time(one, two)} |"
+            f"| {_interval(recut)} | {_time(one, two)} |"
         )
         rows = islands.reshape(-1, RUN_CHAINS // ISLAND)
-        found, mixed = (
-            island_coverage(rows),
-            island_coverage(shuffled(islands, rows.shape[1], NUM_SHUFFLES)),
-        )
+        found, cuts = island_coverage(rows), shuffled(islands, rows.shape[1], NUM_SHUFFLES)
+        mixed, z = island_coverage(cuts), island_z(cuts)
         low, high = found.binomial()
         share = mixed.ok_hits / mixed.ok_total if mixed.ok_total else float("nan")
         if found.ok_total >= 0.5 * found.total:
-            covers.append(COVERS[0] <= share <= COVERS[1])
+            shares = found.ok_hits / found.ok_total, share
+            covers.append([COVERS[0] <= one <= COVERS[1] for one in shares])
         covered.append(
             f"| {what} | {np.std(islands, ddof=1):.2f} | {found.hits} of {found.total} "
             f"| {found.ok_hits} of {found.ok_total} | {low:.3f} to {high:.3f} "
-            f"| {mixed.share:.3f} | {mixed.ok_total / mixed.total:.2f} | {share:.3f} "
-            f"| {mixed.too_low / mixed.total:.3f} |"
+            f"| {mixed.share:.3f} | {mixed.ok_total / mixed.total:.2f} "
+            f"| {share:.3f} "
+            f"| {mixed.students / mixed.total:.3f} | {np.quantile(z, 0.025):.1f}, "
+            f"{np.quantile(z, 0.975):+.1f} |"
         )
+    came, cut = zip(*covers, strict=True) if covers else ((), ())
     head = "| model | K | Var[log w] |"
     return f"""## Resampling
 
@@ -271,14 +274,19 @@ Where Var[log w] < 1 no difference is shown (the interval holds 1):
 ### Do the intervals of `judge_islands` cover?
 
 Nominal 0.95, over runs of 20 islands: as they came, and over {NUM_SHUFFLES} random cuts of the same islands
-into runs, which has less noise. "ok" is the status; only such intervals are promised.
+into runs, which has less noise. "ok" is the status; only such intervals are promised. z: 2.5 and 97.5 %
+quantiles of the error in its own standard errors; large islands are rare and a run without them is low with
+a small error, so that 2.6 standard errors low is no rare thing (`mnist-pcd-20`, seed 0 of the front door).
+The rule was chosen on other models, and K = 7 and 4 of rbm 15x40, K = 4 of rbm 12x30 and rbm 20x50 1.0 were
+run when it was fixed.
 
-| model | K | s.d. of log m | all runs | ok runs | 95 % limits | cuts: all | ok | ok and cover | too low |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| model | K | s.d. of log m | runs | ok runs | 95 % limits | cuts: all | ok | they cover | Student's | z |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 {_lines(covered)}
 
-Verdict, "intervals with status ok cover in 92 to 98 %" (random cuts, where half of the runs are ok):
-**{_holds(all(covers))}** ({sum(covers)} of {len(covers)}).
+Verdict, "intervals with status ok cover in 92 to 98 %", where half of the runs or more are ok:
+as they came **{_holds(all(came))}** ({sum(came)} of {len(came)}), over cuts **{_holds(all(cut))}**
+({sum(cut)} of {len(cut)}). Where fewer are ok, those few are runs without large islands, and cover less.
 """
 
 

@@ -167,6 +167,8 @@ class Coverage:
     ok_total: int
     too_low: int
     """Runs whose interval ends below the truth."""
+    students: int
+    """Runs that Student's interval covers, which is symmetric about log mean."""
 
     @property
     def share(self) -> float:
@@ -182,14 +184,21 @@ class Coverage:
 
 def island_coverage(island_log_means: np.ndarray) -> Coverage:
     """Coverage of `judge_islands` over rows of islands, of which the truth is 0."""
-    hits = ok_hits = ok_total = too_low = 0
+    hits = ok_hits = ok_total = too_low = students = 0
     for row in island_log_means:
         verdict = judge_islands(row)
         low, high = verdict.interval(LEVEL)
         is_hit, is_ok = low <= 0 <= high, verdict.status is Status.OK
         hits, too_low = hits + is_hit, too_low + (high < 0)
         ok_hits, ok_total = ok_hits + (is_hit and is_ok), ok_total + is_ok
-    return Coverage(hits, len(island_log_means), ok_hits, ok_total, too_low)
+        students += low <= 0 <= 2 * verdict.log_mean - low
+    return Coverage(hits, len(island_log_means), ok_hits, ok_total, too_low, students)
+
+
+def island_z(island_log_means: np.ndarray) -> np.ndarray:
+    """Error of every row of islands in its own standard errors."""
+    verdicts = [judge_islands(row) for row in island_log_means]
+    return np.array([verdict.log_mean / verdict.std_err for verdict in verdicts])
 
 
 def shuffled(island_log_means: np.ndarray, size: int, repeats: int, seed: int = 0) -> np.ndarray:
