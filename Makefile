@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench paper race install clean help
+.PHONY: estimate test test-slow lint bench paper race sides install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,11 @@ paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale
 race: $(READY) ## all schedules at equal cost: tables and verdicts from the committed runs
 	$(BIN)/python studies/schedules/race.py
 	$(BIN)/python studies/schedules/standings.py
+
+sides: $(READY) ## bounds, BAR and resampling against exact values; what is missing of an hour's runs
+	$(BIN)/python studies/two_sides/sides_runs.py
+	$(BIN)/python studies/two_sides/sides_mutants.py
+	$(BIN)/python studies/two_sides/sides_page.py
 
 install: $(READY) ## the virtual environment
 

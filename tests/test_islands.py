@@ -17,19 +17,43 @@ def test_small_set_by_hand():
     assert verdict.std_err == pytest.approx(np.sqrt(0.5 / 5) / 2)
     assert verdict.ess == pytest.approx(100 / 22)
     low, high = verdict.interval()
-    assert high - verdict.log_mean == pytest.approx(2.776445 * verdict.std_err)
-    assert (low + high) / 2 == pytest.approx(verdict.log_mean)
+    assert verdict.log_mean - low == pytest.approx(2.776445 * verdict.std_err)
+    mean, half = np.log(24) / 5, verdict.variance / 2
+    # of a log-normal mean; 0.484419 is the quantile of chi-square
+    spread = 1.959964**2 * verdict.variance / 5 + (half * (4 / 0.484419 - 1)) ** 2
+    assert high == pytest.approx(mean + half + np.sqrt(spread), rel=1e-5)
     assert (verdict.status, verdict.messages) == (Status.OK, ())
     with pytest.raises(ValueError, match="level"):
         verdict.interval(1.0)
 
 
 @pytest.mark.parametrize("size", [5, 16, 64])
-def test_students_interval_covers(size, seed):
-    """At level 0.95, 600 sets of s = 0.3: a binomial count outside has p < 1e-5."""
-    sets = _normal(np.random.default_rng(seed), size, 0.3, 600)
-    intervals = [judge_islands(means).interval() for means in sets]
-    assert 537 <= sum(low < 0 < high for low, high in intervals) <= 595
+def test_the_upper_end_is_students_where_islands_are_alike(size):
+    verdict = judge_islands(np.random.default_rng(3).normal(0, 0.02, size))
+    low, high = verdict.interval()
+    assert (low + high) / 2 == pytest.approx(verdict.log_mean, abs=1e-4)
+
+
+def _hits(sets: np.ndarray, is_students: bool = False) -> int:
+    intervals = []
+    for means in sets:
+        verdict = judge_islands(means)
+        low, high = verdict.interval()
+        intervals.append((low, 2 * verdict.log_mean - low if is_students else high))
+    return sum(low < 0 < high for low, high in intervals)
+
+
+@pytest.mark.parametrize("s", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("size", [5, 16, 64])
+def test_the_interval_covers(size, s, seed):
+    """At level 0.95, 600 sets: a binomial count outside has p < 1e-5."""
+    assert 537 <= _hits(_normal(np.random.default_rng(seed), size, s, 600)) <= 595
+
+
+def test_students_interval_does_not_cover_wide_islands(seed):
+    """The mutant: its upper end. Of 3000 sets a count of 2750 at 0.95 has p < 1e-12."""
+    sets = _normal(np.random.default_rng(seed), 20, 1.0, 3000)
+    assert _hits(sets, is_students=True) < 2750 < _hits(sets)
 
 
 def test_the_normal_interval_of_a_biased_error_does_not_cover():
@@ -59,6 +83,7 @@ def test_few_or_unequal_islands_are_unreliable():
     assert "--steps 4000" in verdict.messages[0]
     verdict = judge_islands(np.array([0.0] * 12 + [-9.0] * 4))
     assert list(verdict.findings) == [Message.WIDE_ISLANDS]
+    assert "above 0.7" in verdict.messages[0]
     assert "four times the steps" in verdict.messages[0]
 
 

@@ -68,8 +68,8 @@ class Message(enum.Enum):
     )
     WIDE_ISLANDS = (
         True,
-        "the islands' log means spread widely: variance {variance:.1f}, above 1; log Z is probably a "
-        "lower bound and its error too small",
+        "the islands' log means spread widely: variance {variance:.2f}, above {limit:g}; log Z is "
+        "probably a lower bound and its error too small",
         "try {longer}, or larger islands",
     )
     # of two sides
