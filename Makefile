@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench paper install clean help
+.PHONY: estimate test test-slow lint bench paper coverage install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the 
 
 paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale, FRESH=1 all runs
 	$(BIN)/python papers/kiwaki2015/reproduce.py --preset $(PRESET) $(if $(FRESH),--fresh)
+
+coverage: $(READY) ## do the intervals cover? the page from the committed results; FRESH=1 all runs
+	$(BIN)/python studies/coverage/cover.py $(if $(FRESH),--fresh)
 
 install: $(READY) ## the virtual environment
 
