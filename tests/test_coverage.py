@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from annealz.testing import default_seed
+from annealz.models.exact import exact_log_z, exact_samples
+from annealz.testing import log_joint
 from cases import CASES, two_modes
 from cover import judge_all, run_case
 from verdicts import (
@@ -138,11 +139,11 @@ class TestPage:
 
     def test_blocks_are_filled_and_the_rest_is_kept(self, tmp_path: Path):
         page = tmp_path / "README.md"
-        page.write_text("by hand\n<!-- begin far -->\nold\n<!-- end far -->\n")
+        page.write_text("by hand\n<!-- begin far -->\nstale\n<!-- end far -->\n")
         write_page(tmp_path, [made_up([0.0, -2.0])])
         text = page.read_text()
         assert text.startswith("by hand\n<!-- begin far -->")
-        assert "old" not in text
+        assert "stale" not in text
         assert "made-up" in text
         assert fill(text, {}) == text
 
@@ -152,3 +153,73 @@ class TestPage:
         again = Outcome.load(tmp_path / "a.npz")
         np.testing.assert_array_equal(again.rows, outcome.rows)
         assert (again.messages, again.facts) == (outcome.messages, outcome.facts)
+
+
+BY_NAME = {case.name: case for case in CASES}
+
+
+class TestRuns:
+    def test_an_interrupted_study_goes_on_to_the_same_numbers(self, tmp_path: Path):
+        case, file = BY_NAME["rbm-easy"], tmp_path / "weights.npz"
+        target, whole = run_case(case, 4, 2)
+        run_case(case, 2, 0, file)
+        _, resumed = run_case(case, 4, 2, file)
+        np.testing.assert_array_equal(whole.forward, resumed.forward)
+        np.testing.assert_array_equal(whole.reverse, resumed.reverse)
+        outcome = judge_all(case, target, whole)
+        assert outcome.rows.shape == (4, len(COLUMNS))
+        assert np.isfinite(outcome["bar_error"]).tolist() == [True, True, False, False]
+        assert (np.abs(outcome["error"]) < 6 * outcome["std_err"]).all()
+
+    def test_weights_of_other_settings_are_refused(self, tmp_path: Path):
+        file = tmp_path / "weights.npz"
+        run_case(BY_NAME["rbm-easy"], 1, 0, file)
+        with pytest.raises(ValueError, match="other settings"):
+            run_case(BY_NAME["gaussian"], 1, 0, file)
+
+    def test_the_modes_are_as_said(self):
+        """d = 3: all ones e^3 times as heavy as all zeros, and next to nothing between."""
+        model = two_modes(0.8)
+        visible, _ = exact_samples(model, 20_000, 0)
+        heavy = visible.mean(1) > 0.5
+        expected = 1 / (1 + np.exp(-3))
+        assert abs(heavy.mean() - expected) < 5 * np.sqrt(expected * (1 - expected) / 20_000)
+        assert (np.abs(visible.mean(1) - 0.5) < 0.1).mean() < 0.01
+        small = two_modes(0.8, num_hidden=3, num_visible=4)
+        assert exact_log_z(small) == pytest.approx(np.logaddexp.reduce(log_joint(small), axis=None))
+
+
+SMALL = ("rbm-medium", "rbm-strong", "gaussian", "rbm-glass", "rbm-barrier")
+NUM_SEEDS = 60
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    found = {}
+    for name in SMALL:
+        target, weights = run_case(BY_NAME[name], NUM_SEEDS, 20)
+        found[name] = judge_all(BY_NAME[name], target, weights)
+    return found
+
+
+@pytest.mark.slow
+class TestSmallerForm:
+    """Sixty seeds of the cheap models; `make coverage` shows the whole study."""
+
+    @pytest.mark.parametrize("name", ["rbm-medium", "rbm-strong", "gaussian"])
+    def test_ok_runs_cover(self, outcomes: dict[str, Outcome], name: str):
+        """A true coverage of 0.92 gives so few hits once in a thousand."""
+        covered = summarise(outcomes[name]).covered
+        assert covered.size >= NUM_SEEDS // 3
+        assert covered.hits >= stats.binom.ppf(1e-3, covered.size, 0.92)
+
+    @pytest.mark.parametrize("name", ["rbm-glass", "rbm-barrier"])
+    def test_runs_that_are_far_off_are_not_ok(self, outcomes: dict[str, Outcome], name: str):
+        warned = summarise(outcomes[name]).warned
+        assert warned.size >= 5
+        assert warned.hits >= stats.binom.ppf(1e-3, warned.size, 0.9)
+
+    @pytest.mark.parametrize("name", SMALL)
+    def test_two_sides_cover(self, outcomes: dict[str, Outcome], name: str):
+        covered = summarise(outcomes[name]).bar_covered
+        assert covered.size == 0 or covered.hits >= stats.binom.ppf(1e-3, covered.size, 0.92)

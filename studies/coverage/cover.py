@@ -8,7 +8,7 @@ for the two-sided column one run in reverse from exact draws (`judge_two_sided`)
 of all seeds come from one enumeration.
 
     FOLDER/weights/NAME.npz    log weights, written every few seeds: what an interrupted study goes on from
-    FOLDER/results/NAME.npz    the judgements, made anew from the weights wherever these are at hand; without
+    FOLDER/results/NAME.npz    the judgements, made anew from the weights where these are at hand; without
                                weights (they are not committed) taken as they are, but for --fresh
     FOLDER/coverage.csv, FOLDER/README.md    the table and the verdicts (`verdicts.py`)
 """
@@ -171,7 +171,12 @@ def judge_all(case: Case, target: Target, weights: Weights) -> Outcome:
 
 
 def study(
-    folder: Path, cases: Iterable[Case], num_seeds: int, seconds: float = np.inf, *, fresh: bool = False
+    folder: Path,
+    cases: Iterable[Case],
+    num_seeds: int,
+    seconds: float = np.inf,
+    *,
+    fresh: bool = False,
 ) -> list[Outcome]:
     """Run what is missing, for about so long; what there is then, in the order of CASES."""
     end = time.monotonic() + seconds

@@ -127,7 +127,7 @@ class Summary:
     """Of the two-sided runs with status ok."""
     bar_rms: float
     caught: Share
-    """Of the two-sided runs whose forward half is ok and more than 1 nat off: BAR not ok, or within 1 nat."""
+    """BAR not ok, or within 1 nat: of the pairs whose forward half is ok and more than 1 nat off."""
 
     @property
     def is_calibrated(self) -> bool | None:
@@ -313,7 +313,9 @@ def messages_table(outcomes: list[Outcome]) -> str:
 
 def verdicts(outcomes: list[Outcome], summaries: list[Summary]) -> str:
     """The must-show, in its own words."""
-    named = [(o.facts["name"], o.facts["is_hard"], s) for o, s in zip(outcomes, summaries, strict=True)]
+    named = [
+        (o.facts["name"], o.facts["is_hard"], s) for o, s in zip(outcomes, summaries, strict=True)
+    ]
     low, high = (f"{100 * bound:.0f}" for bound in CALIBRATED)
     outside = [f"{name} ({s.covered} of {s.covered.size})" for name, _, s in named
                if s.is_calibrated is False]  # fmt: skip
