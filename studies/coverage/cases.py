@@ -10,6 +10,9 @@
 The last two are W_ij = J, a_i = -J D / 2, b_j = -J M / 2 + d / D: symmetric under the exchange of zeros and
 ones but for d, by which the all-ones mode is e^d times as heavy. A base of negative logits starts the
 chains in the other one. d = 3: a run that misses the heavy mode is 3 nats low.
+
+Seeds are derived from the name: AGAIN holds two of the models under other names, for seeds that nothing was
+looked at with before the rules were settled.
 """
 
 import dataclasses
@@ -32,7 +35,7 @@ from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.testing import GaussianPath, random_rbm
 
-__all__ = ["CASES", "SEED", "Case", "SluggishGaussian", "Target", "two_modes"]
+__all__ = ["AGAIN", "CASES", "SEED", "Case", "SluggishGaussian", "Target", "two_modes"]
 
 SEED = 20261115
 
@@ -124,7 +127,7 @@ def _packaged(name: str) -> Target:
 
 
 def _gaussian(mean: float, scale: float, rho: float) -> Target:
-    path = GaussianPath(mean, scale)
+    path = GaussianPath(mean=mean, scale=scale)
 
     def draw(count: int, seed: int) -> np.ndarray:
         return np.random.default_rng(seed).normal(mean, scale, count).astype(np.float32)
@@ -188,4 +191,10 @@ CASES = (
         300,
         is_hard=True,
     ),
+)
+
+AGAIN = tuple(
+    dataclasses.replace(case, name=f"{case.name}-again", num_two_sided=0)
+    for case in CASES
+    if case.name in ("rbm-medium", "rbm-strong")
 )

@@ -28,12 +28,13 @@ from annealz.formats.archive import load_archive, save_archive
 from annealz.random import derive_seed
 from annealz.schedules.schedule import Schedule
 from annealz.two_sided import judge_two_sided
-from cases import CASES, SEED, Case, Target
+from cases import AGAIN, CASES, SEED, Case, Target
 from verdicts import COLUMNS, Outcome, write_page
 
 __all__ = ["judge_all", "run_case"]
 
 NUM_SEEDS = 200
+NUM_SEEDS_AGAIN = 400
 SAVE_EVERY = 10  # seeds
 
 
@@ -228,7 +229,8 @@ def main() -> int:
     cases = [case for case in CASES if case.name in a.cases]
     outcomes = study(a.out, cases, a.seeds, a.seconds, fresh=a.fresh)
     if len(cases) == len(CASES):
-        write_page(a.out, outcomes)
+        again = study(a.out, AGAIN, NUM_SEEDS_AGAIN, a.seconds, fresh=a.fresh)
+        write_page(a.out, outcomes, again)
     return 0
 
 

@@ -12,6 +12,7 @@ import csv
 import dataclasses
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -179,8 +180,8 @@ def _rms(values: np.ndarray) -> float:
 _BLOCK = re.compile(r"(<!-- begin (?P<name>[\w-]+) -->\n).*?(<!-- end (?P=name) -->)", re.DOTALL)
 
 
-def write_page(folder: Path, outcomes: list[Outcome]) -> None:
-    """coverage.csv, and the generated blocks of README.md."""
+def write_page(folder: Path, outcomes: list[Outcome], again: Sequence[Outcome] = ()) -> None:
+    """coverage.csv, and the generated blocks of README.md; `again` enters no verdict."""
     summaries = [summarise(outcome) for outcome in outcomes]
     write_atomic(folder / "coverage.csv", as_csv(outcomes, summaries))
     page = folder / "README.md"
@@ -191,6 +192,7 @@ def write_page(folder: Path, outcomes: list[Outcome]) -> None:
         "two-sided": two_sided_table(outcomes, summaries),
         "messages": messages_table(outcomes),
         "verdicts": verdicts(outcomes, summaries),
+        "again": coverage_table(list(again), [summarise(outcome) for outcome in again]),
     }
     if page.exists():
         write_atomic(page, fill(page.read_text("utf-8"), found))
