@@ -20,26 +20,27 @@ larger; the delta method's from 1000 effective chains on.
 Why a foretold ESS. k-hat, ESS and standard error look at the largest weights drawn, and so does the error:
 of many runs of one law those that happened to miss the tail look best and are lowest, so that the ones
 called ok cover less than all do. A limit on k-hat or ESS that is stricter makes that worse. V depends
-little on that luck. Measured, N = 500, nominal 0.95: share of runs that are ok, and coverage of these:
+little on that luck. Measured, N = 500, nominal 0.95, 600 runs: share that is ok, coverage of these, and
+share that is ok and missed:
 
-    log w                           k-hat limit, ESS >= 25,        the same, foretold
-                                    100 from k-hat = 0.5 on        ESS >= 25, this interval
-    normal, variance 1.2            0.98  0.91                     0.99  0.92
-    normal, variance 1.7            0.79  0.93                     0.95  0.95
-    normal, variance 2.3            0.47  0.87                     0.75  0.93
-    normal, variance 2.8            0.36  0.86                     0.61  0.94
-    normal, variance 3.3            0.23  0.71                     0.40  0.91
-    normal, variance 4.5            0.11  0.41                     0.15  0.57
-    logistic, tail of k = 0.45      0.88  0.92                     0.89  0.93
-    logistic, tail of k = 0.6       0.47  0.84                     0.60  0.87
-    logistic, tail of k = 0.75      0.14  0.15                     0.36  0.60
-    N(0, 2) - Exp(mean 5)           0.29  0.83                     0.50  0.91
-    uniform of width 20             0.99  0.97                     1.00  0.97
-    two modes, 0.2 with 0.8         0.84  0.95                     0.88  0.98
+    log w                         k-hat limit, ESS >= 25 (100     the same limit, ESS >= 25, foretold
+                                  from k-hat = 0.5), old interval    ESS >= 25, this interval
+    normal, variance 1.7          0.80  0.93  0.06                0.93  0.94  0.06
+    normal, variance 2.3          0.48  0.88  0.06                0.76  0.94  0.04
+    normal, variance 2.8          0.34  0.83  0.06                0.59  0.93  0.04
+    normal, variance 3.3          0.24  0.80  0.05                0.43  0.91  0.04
+    normal, variance 4.5          0.07  0.49  0.04                0.09  0.54  0.04
+    logistic, tail of k = 0.45    0.88  0.91  0.08                0.90  0.93  0.06
+    logistic, tail of k = 0.6     0.50  0.74  0.13                0.65  0.80  0.13
+    logistic, tail of k = 0.75    0.15  0.19  0.12                0.33  0.45  0.18
+    N(0, 2) - Exp(mean 5)         0.28  0.82  0.05                0.51  0.89  0.05
+    two modes, 0.2 with 0.8       0.81  0.92  0.06                0.85  0.96  0.03
 
-300 replicates each, laws and seeds other than those the rule was chosen on (those: normal, Gamma of either
-sign, two modes; N = 200 and 500); N = 1000 agrees, at N = 100 less is gained. What is left: the few runs
-called ok of a law that is mostly called unreliable are still its luckiest.
+How it was chosen: about thirty variants (powers 1/2, 3/4; limits 25 to 100; k-hat limits 0.5 to 1) were tried
+on normal, Gamma (either sign) and two-mode laws, N = 200 and 500. The laws of the table came second, but
+the k-hat limit and the 0.4 were settled with them in view; the figures are of seeds drawn after that.
+What is left: the few ok runs of a law that is mostly called unreliable are its luckiest; and of tails that
+are truly polynomial with k near 0.75, more runs than before are ok and wrong.
 """
 
 import dataclasses
