@@ -8,6 +8,7 @@ from annealz.estimators import (
     delta_interval,
     delta_std_err,
     effective_sample_size,
+    foretold_sample_size,
     log_mean,
 )
 
@@ -68,3 +69,24 @@ def test_bootstrap_is_reproducible_and_nested():
     assert bootstrap_interval(log_weights) == bootstrap_interval(log_weights)
     inner, outer = bootstrap_interval(log_weights, 0.5), bootstrap_interval(log_weights, 0.99)
     assert outer[0] < inner[0] < log_mean(log_weights) < inner[1] < outer[1]
+
+
+@pytest.mark.parametrize("variance", [0.5, 2.0])
+def test_foretold_sample_size_of_log_normal_weights(variance: float):
+    """N e^-variance, whatever the factor; less misled than the ESS where the largest are missing."""
+    log_weights = np.random.default_rng(2).normal(3e4, variance**0.5, 20_000)
+    expected = 20_000 * np.exp(-variance)
+    assert foretold_sample_size(log_weights) == pytest.approx(expected, rel=0.1)
+    cut = np.sort(log_weights)[:-20]
+    foretold = foretold_sample_size(cut) / foretold_sample_size(log_weights)
+    assert foretold < effective_sample_size(cut) / effective_sample_size(log_weights)
+    assert foretold_sample_size(np.full(7, 2.0)) == 7
+
+
+def test_upper_side_takes_the_larger_error():
+    log_weights = np.random.default_rng(1).normal(0, 1, 300)
+    low, high = bootstrap_interval(log_weights)
+    std_err, centre = delta_std_err(log_weights), log_mean(log_weights)
+    assert bootstrap_interval(log_weights, upper_std_err=std_err / 2) == (low, high)
+    wide = bootstrap_interval(log_weights, upper_std_err=2 * std_err)
+    assert wide == pytest.approx((low, centre + 2 * (high - centre)))

@@ -5,13 +5,42 @@ rarely drawn, and both the mean and its apparent error come out too small. Read 
 
     Pareto k-hat     of the largest weights (PSIS; Vehtari et al. 2024), trusted below
                      min(1 - 1 / log10 N, 0.7)
-    ESS              at least 25; at least 100 where k-hat is 0.5 or more, because the variance of
-                     such weights is infinite and a few of them tell too little
-    Var[log w]       up to 1 the delta method's interval covers; above, the studentised bootstrap's
+    ESS              at least 25
+    foretold ESS     at least 25, unless k-hat is below 0.4: N e^-V, V the variance of log w under
+                     w^(3/4) (`estimators.py`). Below 0.4 the largest weights are all of one kind: many
+                     chains in the one mode that counts, the others left behind
 
-A failure of the first two makes the estimate a likely lower bound. A large variance alone is only
-mentioned: chains left behind with small weights widen log w and cost nothing but their own work.
-No symptom shows a region that no chain has reached.
+A failure of any makes the estimate a likely lower bound. A large variance of log w alone is only
+mentioned: chains left behind with small weights widen it and cost nothing but their own work.
+No symptom shows a region that no chain has reached (`studies/coverage`).
+
+Interval: the studentised bootstrap's, its upper side with the foretold standard error where that is the
+larger; the delta method's from 1000 effective chains on.
+
+Why a foretold ESS. k-hat, ESS and standard error look at the largest weights drawn, and so does the error:
+of many runs of one law those that happened to miss the tail look best and are lowest, so that the ones
+called ok cover less than all do. A limit on k-hat or ESS that is stricter makes that worse. V depends
+little on that luck. Measured, N = 500, nominal 0.95, 600 runs: share that is ok, coverage of these, and
+share that is ok and missed:
+
+    log w                         k-hat limit, ESS >= 25 (100     the same limit, ESS >= 25, foretold
+                                  from k-hat = 0.5), old interval    ESS >= 25, this interval
+    normal, variance 1.7          0.80  0.93  0.06                0.93  0.94  0.06
+    normal, variance 2.3          0.48  0.88  0.06                0.76  0.94  0.04
+    normal, variance 2.8          0.34  0.83  0.06                0.59  0.93  0.04
+    normal, variance 3.3          0.24  0.80  0.05                0.43  0.91  0.04
+    normal, variance 4.5          0.07  0.49  0.04                0.09  0.54  0.04
+    logistic, tail of k = 0.45    0.88  0.91  0.08                0.90  0.93  0.06
+    logistic, tail of k = 0.6     0.50  0.74  0.13                0.65  0.80  0.13
+    logistic, tail of k = 0.75    0.15  0.19  0.12                0.33  0.45  0.18
+    N(0, 2) - Exp(mean 5)         0.28  0.82  0.05                0.51  0.89  0.05
+    two modes, 0.2 with 0.8       0.81  0.92  0.06                0.85  0.96  0.03
+
+How it was chosen: about thirty variants (powers 1/2, 3/4; limits 25 to 100; k-hat limits 0.5 to 1) tried
+on normal, Gamma (either sign) and two-mode laws, N = 200 and 500. The laws of the table came second, but
+the k-hat limit and the 0.4 were settled with them in view; the figures are of seeds drawn after that.
+What is left: the few ok runs of a law that is mostly called unreliable are its luckiest; and of tails that
+are truly polynomial with k near 0.75, more runs than before are ok and wrong.
 """
 
 import dataclasses
@@ -24,6 +53,7 @@ from annealz.estimators import (
     delta_interval,
     delta_std_err,
     effective_sample_size,
+    foretold_sample_size,
     log_mean,
 )
 from annealz.status import Findings, Message, Status, longer, status_of
@@ -32,9 +62,10 @@ __all__ = ["Judgement", "judge", "pareto_k", "pareto_k_limit"]
 
 _MIN_CHAINS = 25
 _MIN_ESS = 25
-_MIN_ESS_OF_HEAVY_TAILS = 100
-_HEAVY_TAIL = 0.5
-_MAX_DELTA_VARIANCE = 1.0
+_MIN_DELTA_ESS = 1000
+_MAX_DELTA_K = 0.5  # above, the variance of the weights is infinite
+_LIGHT_TAIL = 0.4
+_WIDE = 1.0  # variance of log w
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +76,8 @@ class Judgement:
     log_mean: float
     std_err: float
     ess: float
+    foretold_ess: float
+    """What the bulk of the weights tells of it, whether or not the tail was drawn."""
     variance: float
     """Var[log w]."""
     pareto_k: float
@@ -62,10 +95,10 @@ class Judgement:
         """Confidence interval of the log of the mean weight."""
         if not 0 < level < 1:
             raise ValueError(f"level must lie between 0 and 1, got {level}.")
-        is_light = self.pareto_k < pareto_k_limit(self.log_weights.size) and self.ess >= _MIN_ESS
-        if self.variance <= _MAX_DELTA_VARIANCE and is_light:
+        if min(self.ess, self.foretold_ess) >= _MIN_DELTA_ESS and self.pareto_k < _MAX_DELTA_K:
             return delta_interval(self.log_weights, level)
-        return bootstrap_interval(self.log_weights, level)
+        foretold = float(np.sqrt(max(0.0, 1 / self.foretold_ess - 1 / self.log_weights.size)))
+        return bootstrap_interval(self.log_weights, level, upper_std_err=foretold)
 
 
 def judge(log_weights: np.ndarray, num_steps: int | None = None) -> Judgement:
@@ -73,6 +106,7 @@ def judge(log_weights: np.ndarray, num_steps: int | None = None) -> Judgement:
     size = log_weights.size
     ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
     limit, variance = pareto_k_limit(size), float(np.var(log_weights))
+    foretold = foretold_sample_size(log_weights)
     advice = longer(num_steps)
     findings: dict[Message, str] = {}
     if size < _MIN_CHAINS and np.isnan(k):
@@ -81,11 +115,13 @@ def judge(log_weights: np.ndarray, num_steps: int | None = None) -> Judgement:
     elif not k < limit:
         kind = Message.HEAVY_TAIL
         findings[kind] = kind.say(k=k, limit=limit, longer=advice)
-    needed = _MIN_ESS_OF_HEAVY_TAILS if k >= _HEAVY_TAIL else _MIN_ESS
-    if ess < needed <= size:
+    if ess < _MIN_ESS <= size:
         kind = Message.FEW_EFFECTIVE_CHAINS
-        findings[kind] = kind.say(ess=ess, size=size, needed=needed, longer=advice)
-    if not findings and variance > _MAX_DELTA_VARIANCE:
+        findings[kind] = kind.say(ess=ess, size=size, needed=_MIN_ESS, longer=advice)
+    elif foretold < _MIN_ESS <= size and not k < _LIGHT_TAIL:
+        kind = Message.UNSEEN_TAIL
+        findings[kind] = kind.say(foretold=foretold, ess=ess, needed=_MIN_ESS, longer=advice)
+    if not findings and variance > _WIDE:
         kind = Message.WIDE_WEIGHTS
         findings[kind] = kind.say(variance=variance, longer=advice)
     return Judgement(
@@ -93,6 +129,7 @@ def judge(log_weights: np.ndarray, num_steps: int | None = None) -> Judgement:
         log_mean=log_mean(log_weights),
         std_err=delta_std_err(log_weights),
         ess=ess,
+        foretold_ess=foretold,
         variance=variance,
         pareto_k=k,
         findings=findings,

@@ -10,6 +10,12 @@ Studentised bootstrap: with t* = (log mean w* - log mean w) / SE* over resamples
 interval is [log mean w - q_high SE, log mean w - q_low SE], q the quantiles of t*. Where a resample
 lacks the large weights its SE* is small too, so t* has a long left tail and the interval reaches
 up, to where heavy-tailed weights leave the truth.
+
+Foretold sample size: N e^-V, with V the variance of log w under the weights w^(3/4). For log-normal weights
+V = Var[log w] and N e^-V is the limit of the ESS. Where the largest weights were not drawn, ESS and SE look
+better than they are; V hardly looks at them, and keeps what the bulk of the weights tells of their tail. It
+is 3/4 and not 1/2 because chains left behind with small weights, which cost nothing but themselves, count
+the less the higher the power; and not 1 because there V depends on the luck of the tail itself.
 """
 
 import numpy as np
@@ -22,6 +28,7 @@ __all__ = [
     "delta_interval",
     "delta_std_err",
     "effective_sample_size",
+    "foretold_sample_size",
     "log_mean",
 ]
 
@@ -34,6 +41,16 @@ def log_mean(log_weights: np.ndarray) -> float:
 def effective_sample_size(log_weights: np.ndarray) -> float:
     """(sum w)^2 / sum w^2."""
     return float(np.exp(2 * log_sum(log_weights) - log_sum(2 * np.asarray(log_weights))))
+
+
+def foretold_sample_size(log_weights: np.ndarray) -> float:
+    """N e^-V, V = Var[log w] under the weights w^(3/4)."""
+    log_weights = np.asarray(log_weights, np.float64)
+    shifted = log_weights - log_weights.max()
+    shares = np.exp(0.75 * shifted)
+    shares /= shares.sum()
+    variance = shares @ (shifted - shares @ shifted) ** 2
+    return float(log_weights.size * np.exp(-variance))
 
 
 def delta_std_err(log_weights: np.ndarray) -> float:
@@ -51,9 +68,17 @@ def delta_interval(log_weights: np.ndarray, level: float = 0.95) -> tuple[float,
 
 
 def bootstrap_interval(
-    log_weights: np.ndarray, level: float = 0.95, num_resamples: int = 999, seed: int = 0
+    log_weights: np.ndarray,
+    level: float = 0.95,
+    num_resamples: int = 999,
+    seed: int = 0,
+    *,
+    upper_std_err: float = 0.0,
 ) -> tuple[float, float]:
-    """Studentised bootstrap interval of the log of the mean weight."""
+    """Studentised bootstrap interval of the log of the mean weight.
+
+    Its upper side is that of a standard error of at least `upper_std_err`.
+    """
     log_weights = np.asarray(log_weights)
     if log_weights.size < 10:  # too few to resample
         return -np.inf, np.inf
@@ -74,4 +99,4 @@ def bootstrap_interval(
         pooled = np.zeros(1)
     low, high = np.quantile(pooled, [(1 - level) / 2, (1 + level) / 2])
     centre += log_weights.max()
-    return float(centre - high * std_err), float(centre - low * std_err)
+    return float(centre - high * std_err), float(centre - low * max(std_err, upper_std_err))

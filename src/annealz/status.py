@@ -38,10 +38,16 @@ class Message(enum.Enum):
         "probably a lower bound and its error too small",
         "try {longer} or --two-sided",
     )
+    UNSEEN_TAIL = (
+        True,
+        "the largest weights were probably not drawn: the spread of the others foretells an ESS of "
+        "{foretold:.1f} where {ess:.1f} came, and at least {needed} are needed; log Z is probably a lower "
+        "bound and its error too small",
+        "try {longer} or --two-sided",
+    )
     WIDE_WEIGHTS = (
         False,
-        "the log weights spread widely: variance {variance:.1f}, above 1; log Z may be a lower bound, "
-        "and its interval is from the bootstrap",
+        "the log weights spread widely: variance {variance:.1f}, above 1; log Z may be a lower bound",
         "{longer} would narrow it",
     )
     MISSED_TARGET = (
