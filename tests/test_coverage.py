@@ -10,7 +10,7 @@ from annealz.models.exact import exact_log_z, exact_samples
 from annealz.testing import log_joint
 from cases import CASES, two_modes
 from cover import judge_all, run_case
-from verdicts import (
+from coverage_verdicts import (
     COLUMNS,
     Outcome,
     Share,

@@ -10,7 +10,7 @@ of all seeds come from one enumeration.
     FOLDER/weights/NAME.npz    log weights, written every few seeds: what an interrupted study goes on from
     FOLDER/results/NAME.npz    the judgements, made anew from the weights where these are at hand; without
                                weights (they are not committed) taken as they are, but for --fresh
-    FOLDER/coverage.csv, FOLDER/README.md    the table and the verdicts (`verdicts.py`)
+    FOLDER/coverage.csv, FOLDER/README.md    the table and the verdicts (`coverage_verdicts.py`)
 """
 
 import argparse
@@ -29,7 +29,7 @@ from annealz.random import derive_seed
 from annealz.schedules.schedule import Schedule
 from annealz.two_sided import judge_two_sided
 from cases import AGAIN, CASES, SEED, Case, Target
-from verdicts import COLUMNS, Outcome, write_page
+from coverage_verdicts import COLUMNS, Outcome, write_page
 
 __all__ = ["judge_all", "run_case"]
 
