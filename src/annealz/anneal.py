@@ -51,6 +51,7 @@ _MAX_BLOCK = {"cpu": 1024}  # chains a block, by platform
 _MAX_BLOCK_ELSEWHERE = 16384
 _ROUND_STEPS = {"gpu": 16}  # steps a round of known length, by platform; elsewhere none
 _NUM_RECORDS = 1000  # recorded steps by default
+_WEIGHT_BYTES = 100  # a chain: its weight in two precisions, and copies
 
 
 class Progress(NamedTuple):
@@ -434,8 +435,8 @@ def _num_resamplings(blocks: list[Block], num_chains: int, size: int | None) -> 
 
 
 def check_memory(path: AbstractPath, num_chains: int) -> None:
-    """Refuse what the machine cannot hold: the states of every chain as they are stored, twice, and as
-    they come back.
+    """Refuse what the machine cannot hold: of every chain its states as they are stored, twice, and as
+    they come back, and its weights with the copies that a judgement makes of them.
     """
     if jax.default_backend() != "cpu" or not hasattr(os, "sysconf"):
         return
@@ -447,8 +448,8 @@ def check_memory(path: AbstractPath, num_chains: int) -> None:
         return stored, stored, x.astype(jnp.uint8) if is_binary else x
 
     leaves = jax.tree.leaves(jax.eval_shape(one))
-    needed = num_chains * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    each = _WEIGHT_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    needed, memory = num_chains * each, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
         raise ValueError(
             f"num_chains = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
