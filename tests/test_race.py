@@ -219,7 +219,10 @@ class TestOutcome:
             assert float(row[name]) == pytest.approx(value, rel=1e-4), name
 
     def test_charts_are_drawn(self, alike):
-        for figure in charts.draw_charts(alike).values():
+        figures = charts.draw_charts(alike)
+        assert figures
+        for figure in figures.values():
+            assert all(axes.has_data() for axes in figure.axes if axes.get_visible())
             figure.savefig(io.BytesIO(), dpi=20)
 
 

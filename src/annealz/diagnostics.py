@@ -56,7 +56,7 @@ from annealz.estimators import (
     foretold_sample_size,
     log_mean,
 )
-from annealz.status import Findings, Message, Status, longer, status_of
+from annealz.status import Findings, Found, Message, check_level, longer
 
 __all__ = ["Judgement", "judge", "pareto_k", "pareto_k_limit"]
 
@@ -69,7 +69,7 @@ _WIDE = 1.0  # variance of log w
 
 
 @dataclasses.dataclass(frozen=True)
-class Judgement:
+class Judgement(Found):
     """The importance average of a set of weights, and what to think of it."""
 
     log_weights: np.ndarray
@@ -83,18 +83,9 @@ class Judgement:
     pareto_k: float
     findings: Findings
 
-    @property
-    def status(self) -> Status:
-        return status_of(self.findings)
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        return tuple(self.findings.values())
-
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the log of the mean weight."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level}.")
+        check_level(level)
         if min(self.ess, self.foretold_ess) >= _MIN_DELTA_ESS and self.pareto_k < _MAX_DELTA_K:
             return delta_interval(self.log_weights, level)
         foretold = float(np.sqrt(max(0.0, 1 / self.foretold_ess - 1 / self.log_weights.size)))

@@ -38,7 +38,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
-from annealz.status import Findings, Message, Status, longer, status_of
+from annealz.status import Findings, Found, Message, check_level, longer
 
 __all__ = ["IslandJudgement", "judge_islands"]
 
@@ -48,7 +48,7 @@ _MAX_VARIANCE = 0.7
 
 
 @dataclasses.dataclass(frozen=True)
-class IslandJudgement:
+class IslandJudgement(Found):
     """The average over islands, and what to think of it."""
 
     island_log_means: np.ndarray
@@ -60,18 +60,9 @@ class IslandJudgement:
     """Var[log m] over islands."""
     findings: Findings
 
-    @property
-    def status(self) -> Status:
-        return status_of(self.findings)
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        return tuple(self.findings.values())
-
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the log of the mean weight."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level}.")
+        check_level(level)
         size = self.island_log_means.size
         if size < 2:
             return -np.inf, np.inf

@@ -7,7 +7,7 @@ is told to take 4 K. A kind that is fatal makes the status `unreliable`; the oth
 import enum
 from collections.abc import Mapping
 
-__all__ = ["Findings", "Message", "Status", "longer", "status_of"]
+__all__ = ["Findings", "Found", "Message", "Status", "check_level", "longer", "status_of"]
 
 
 class Status(enum.Enum):
@@ -126,6 +126,26 @@ class Message(enum.Enum):
 
 Findings = Mapping[Message, str]
 """What was found, each kind with its sentence."""
+
+
+class Found:
+    """What every judgement tells of its findings."""
+
+    findings: Findings
+
+    @property
+    def status(self) -> Status:
+        return status_of(self.findings)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(self.findings.values())
+
+
+def check_level(level: float) -> None:
+    """Refuse what is no level of an interval."""
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level}.")
 
 
 def status_of(findings: Findings) -> Status:

@@ -26,7 +26,7 @@ import numpy as np
 from annealz.bar import Bar, bar
 from annealz.estimators import delta_std_err, log_mean
 from annealz.sandwich import Sandwich, sandwich
-from annealz.status import Findings, Message, Status, longer, status_of
+from annealz.status import Findings, Found, Message, Status, check_level, longer, status_of
 
 __all__ = ["TwoSided", "judge_two_sided"]
 
@@ -36,7 +36,7 @@ _MAX_Z = 4
 
 
 @dataclasses.dataclass(frozen=True)
-class TwoSided:
+class TwoSided(Found):
     """log Z_B / Z_A from forward and reverse work, and what to think of it."""
 
     bar: Bar
@@ -72,18 +72,9 @@ class TwoSided:
     def overlap(self) -> float:
         return self.bar.overlap
 
-    @property
-    def status(self) -> Status:
-        return status_of(self.findings)
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        return tuple(self.findings.values())
-
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z_B / Z_A."""
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level}.")
+        check_level(level)
         return self.bar.interval(level)
 
 
