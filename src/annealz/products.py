@@ -75,6 +75,19 @@ class BinaryProduct(eqx.Module):
             return self.scale * (product[:, :outputs] + product[:, half : half + outputs])
         return self.scale * product[:, :outputs]
 
+    def dense(self) -> np.ndarray:
+        """M itself, float64 (units, outputs), as it is held."""
+        matrix = np.asarray(self.matrix, np.float64)
+        units, outputs = self.shape
+        if not self.is_split:
+            return matrix
+        if self._is_wide:
+            half = matrix.shape[1] // 2
+            both = matrix[:units, :outputs] + matrix[:units, half : half + outputs]
+        else:
+            both = matrix[:units, :outputs] + matrix[units : 2 * units, :outputs]
+        return float(self.scale) * both
+
     @property
     def _is_wide(self) -> bool:
         """Whether the halves lie side by side."""

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer, UInt32
 
-__all__ = ["Bits", "Stream", "check_seed", "derive_seed"]
+__all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry", "unit_words"]
 
 _GOLDEN = 0x9E3779B9
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -75,10 +75,8 @@ class Bits(eqx.Module):
 
     def words(self, num_units: int, draw: int) -> UInt32[Array, "chains units"]:
         """Uniform 32-bit words; `draw` tells apart the uses within one step."""
-        key0, key1 = _threefry(self.key[0], self.key[1], jnp.uint32(draw), jnp.uint32(0))
-        row0, row1 = _threefry(key0, key1, self.chains, self.step)
-        units = jnp.arange(num_units, dtype=jnp.uint32) * jnp.uint32(_GOLDEN)
-        return _mix(row0[:, None] + units, row1[:, None])
+        row0, row1 = row_keys(self.key, draw, self.chains, self.step)
+        return unit_words(row0[:, None], row1[:, None], jnp.arange(num_units, dtype=jnp.uint32))
 
     def uniforms(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
         """Uniforms in [0, 1), float32 of 31 bits: exact to 2**-31 where they are small.
@@ -100,6 +98,17 @@ class Bits(eqx.Module):
         return (uniforms * (1 + jnp.exp(-logits)) <= 1).astype(jnp.float32)
 
 
+def row_keys(key, draw: int, chains, steps):
+    """(r0, r1) of every chain at every step, as these two broadcast."""
+    key0, key1 = threefry(key[0], key[1], jnp.uint32(draw), jnp.uint32(0))
+    return threefry(key0, key1, chains, steps)
+
+
+def unit_words(row0, row1, units):
+    """The words of these units (uint32) in rows of these keys, as they broadcast."""
+    return _mix(row0 + units * jnp.uint32(_GOLDEN), row1)
+
+
 def _mix(word, key):
     word = (word ^ (word >> 17)) * jnp.uint32(0xED5AD4BB)
     word = (word ^ (word >> 11)) + key
@@ -108,7 +117,7 @@ def _mix(word, key):
     return word ^ (word >> 14)
 
 
-def _threefry(key0, key1, count0, count1):
+def threefry(key0, key1, count0, count1):
     """Threefry2x32 with 20 rounds, element-wise on uint32."""
     keys = (key0, key1, key0 ^ key1 ^ jnp.uint32(0x1BD11BDA))
     x0, x1 = count0 + keys[0], count1 + keys[1]

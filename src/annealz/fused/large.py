@@ -1,0 +1,403 @@
+"""All steps of a chunk in one grid of programs that share the weights, for models of hundreds of units.
+
+Weights that do not fit into one multiprocessor are dealt out. Teams of programs run blocks of 128 chains.
+Some of a team draw latent units, some the state, each with its share of the weights in shared memory:
+
+    up      fields of my 32 latent units, their part of log w, and the draw of them      (chains, 32)
+    down    logits of my 64 units of the state, and the draw of them                      (chains, 64)
+
+Those above start on a block when all of those below have done its last step, and the other way round,
+so that with two blocks a team all are busy. States travel as bytes through the cache that all
+multiprocessors share.
+
+Products are sums of integers, and exact. A column of the weights, of largest entry m, is held as 24-bit
+integers of three signed bytes,
+
+    W = s (2^16 t0 + 2^8 t1 + t2) + r,     s = m / (127 2^16),     |r| <= s / 2 = m 2^-24
+
+so that r is at most the rounding of a float32 of the size of m; tensor cores multiply bytes twice as fast
+as half-precision numbers. The order of summation changes nothing, and no chain's numbers depend on its
+neighbours. Random bits are the same as elsewhere.
+
+A grid can only wait for itself where all of it runs at once: one program a multiprocessor. Should one be
+kept from running, the others stop waiting after some seconds and the log weights become NaN, which the
+engine refuses. The interpreter runs programs one after the other, and so it is called once a half step.
+"""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+from jaxtyping import Array, Float, Int8
+
+from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
+from annealz.fused.chunk import Chains, Span, largest_field
+from annealz.numerics import add_compensated
+from annealz.paths.geometric import GeometricPath
+from annealz.random import Stream, row_keys
+
+__all__ = ["LargeSteps", "fits"]
+
+_CHAINS = 128  # at a time
+_LATENT, _STATE = 32, 64  # units a program
+_LARGEST_TILE = 512
+_PIECE = 512  # steps whose keys are computed at a time
+_NUM_WARPS = 8
+_SHARED_BYTES = 160_000  # of weights, in one program
+_NEVER = -1e4  # logit of a unit that is only filling
+_PATIENCE = 20_000_000  # looks at a counter, a piece
+_LINE = 32  # integers a line of the cache
+_UP, _DOWN = ((0, 1, 2, None),), ((0, 1), (2,))  # bytes that are multiplied together; None is zero
+_VALUES = (65536.0, 256.0, 1.0)  # of the bytes
+_LARGEST = 127 << 16
+
+
+def fits(path: GeometricPath, num_processors: int) -> bool:
+    """Whether the weights fit into the programs of a team, and the team into the device."""
+    units, outputs = path.to_latent.shape
+    wide, high = _filled(outputs, _LATENT), _filled(units, _STATE)
+    held = 3 * max(_LATENT * high, _STATE * wide)
+    return held <= _SHARED_BYTES and wide // _LATENT + high // _STATE <= num_processors
+
+
+class LargeSteps(eqx.Module):
+    """The arrays of one path as the programs take them."""
+
+    up: tuple[Int8[Array, "latent_terms units"], ...]
+    up_scale: Float[Array, " latent"]
+    down: tuple[Int8[Array, "units_terms latent"], ...]
+    down_scale: Float[Array, " units"]
+    latent_bias: Float[Array, " latent"]
+    latent_change: Float[Array, " latent"]
+    state_bias: Float[Array, " units"]
+    state_change: Float[Array, " units"]
+    largest: Float[Array, " 1"]
+    num_latent: int = eqx.field(static=True)
+    num_units: int = eqx.field(static=True)
+    num_processors: int = eqx.field(static=True)
+    interpret: bool = eqx.field(static=True)
+
+    def __init__(self, path: GeometricPath, num_processors: int, interpret: bool = False):
+        matrix = path.to_latent.dense()  # (units, latent + 1)
+        units, outputs = matrix.shape
+        latent = outputs - 1
+        right = (0, _filled(outputs, _LATENT) - outputs)
+        below = (0, _filled(units, _STATE) - units)
+        filled = np.pad(matrix, (below, right))
+        self.up, self.up_scale = _bytes(filled.T, _LATENT, _UP)
+        filled[:, latent] = 0
+        self.down, self.down_scale = _bytes(filled, _STATE, _DOWN)
+        self.largest = jnp.full(1, largest_field(path), jnp.float32)
+        right = (0, right[1] + 1)
+        self.latent_bias = jnp.pad(path.latent_bias, right)
+        self.latent_change = jnp.pad(path.latent_bias_change, right)
+        self.state_bias = jnp.pad(path.state_bias, below, constant_values=_NEVER)
+        self.state_change = jnp.pad(path.state_bias_change, below)
+        self.num_latent, self.num_units = latent, units
+        self.num_processors, self.interpret = num_processors, interpret
+
+    @property
+    def _roles(self) -> tuple[int, int]:
+        """How many of a team draw latent units, and how many the state."""
+        return len(self.latent_bias) // _LATENT, len(self.state_bias) // _STATE
+
+    def __call__(self, stream: Stream, chains: Chains, betas, span: Span):
+        """The chains after the steps of `span`, and what was recorded on the way."""
+        count = chains.log_weights.shape[0]
+        fill = -count % _CHAINS
+        indices = jnp.pad(chains.indices.astype(jnp.uint32), (0, fill))
+        v = jnp.pad(
+            chains.x.astype(jnp.int8), ((0, fill), (0, len(self.state_bias) - self.num_units))
+        )
+        h = jnp.zeros((count + fill, len(self.latent_bias)), jnp.int8)
+        parts = jnp.zeros((2, 1 << (self._roles[0] - 1).bit_length(), count + fill), jnp.float32)
+        pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
+        records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
+        betas = jnp.pad(betas, (0, _PIECE))
+
+        def piece(i, held):
+            first = span.start + i * _PIECE
+            steps = (first + 1 + jnp.arange(_PIECE)).astype(jnp.uint32)[:, None]
+            keys = [row_keys(stream.key, draw, indices, steps) for draw in (0, 1)]
+            keys = jnp.stack([word for pair in keys for word in pair], axis=1)
+            window = jax.lax.dynamic_slice(betas, (i * _PIECE,), (_PIECE + 1,))
+            taken = jnp.minimum(span.stop - first, _PIECE)
+            return self._steps(taken, span.slots(first, _PIECE), window, keys, held)
+
+        pieces = -(-(span.stop - span.start) // _PIECE)
+        held = jax.lax.fori_loop(0, pieces, piece, (v, h, parts, *pair, *records))
+        v, _, _, *pair, log_weights, compensation, slope = held
+        x = v[:count, : self.num_units].astype(chains.x.dtype)
+        after = Chains(chains.indices, x, *(a[:count] for a in pair))
+        return after, tuple(a[:, :count] for a in (log_weights, compensation, slope))
+
+    def _steps(self, count, slots, window, keys, held):
+        if not self.interpret:
+            span = jnp.stack([jnp.int32(0), count])
+            return self._call(span, slots, window, keys, held, phase=None)
+
+        def step(i, held):
+            span = jnp.stack([i, i + 1])
+            for phase in (_up, _down):
+                held = self._call(span, slots, window, keys, held, phase)
+            return held
+
+        return jax.lax.fori_loop(0, count, step, tuple(held))
+
+    def _call(self, span, slots, window, keys, held, phase):
+        blocks = held[0].shape[0] // _CHAINS
+        above, below = self._roles
+        if phase is None:
+            grid = (above + below, min(blocks, self.num_processors // (above + below)))
+        else:
+            grid = (above if phase is _up else below, blocks)
+        arrays = (
+            (*self.up, self.up_scale, self.latent_bias, self.latent_change, self.largest),
+            (*self.down, self.down_scale, self.state_bias, self.state_change, self.largest),
+        )
+        counters = jnp.zeros(2 * blocks * _LINE, jnp.int32)
+        inputs = (span, slots, window, keys, *arrays[0], *arrays[1], *held, counters)
+        whole = [pl.BlockSpec(a.shape, lambda j, i, n=a.ndim: (0,) * n) for a in inputs]
+        first = 4 + sum(map(len, arrays))
+        body = functools.partial(
+            _program,
+            num_latent=self.num_latent,
+            roles=(above, below),
+            num_blocks=blocks,
+            phase=phase,
+            interpret=self.interpret,
+        )
+        out = pl.pallas_call(
+            body,
+            grid=grid,
+            in_specs=whole,
+            out_specs=whole[first:],
+            out_shape=[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in inputs[first:]],
+            input_output_aliases={first + i: i for i in range(len(held) + 1)},
+            compiler_params=triton.CompilerParams(num_warps=_NUM_WARPS, num_stages=1),
+            interpret=self.interpret,
+        )(*inputs)
+        return tuple(out[:-1])
+
+
+def _program(
+    span, slots, betas, keys, *refs, num_latent: int, roles, num_blocks: int, phase, interpret: bool
+):
+    """One of a team: its part of every step of a piece, or of half of one step."""
+    ends = len(_UP) + 4, len(_UP) + len(_DOWN) + 8
+    arrays, held = (refs[: ends[0]], refs[ends[0] : ends[1]]), refs[ends[1] :]
+    *state, counters = held[len(held) // 2 :]
+    member, team = pl.program_id(0), pl.program_id(1)
+    teams = pl.num_programs(1)
+    above, below = roles
+
+    def mine(role: int, which):
+        return _Mine(role, which, num_latent, arrays[role], state, keys, interpret)
+
+    if phase is not None:
+        i = span[0]
+        part = mine(int(phase is _down), member)
+        at = team * _CHAINS
+        phase(part, at, part.ahead(at, i), betas[i], betas[i + 1], slots[i])
+        return
+
+    def work(do, role: int, which, size: int, other: int):
+        """My part of all steps, for all blocks of the team."""
+        part = mine(role, which)
+
+        def step(i, patience):
+            beta0, beta1, slot = betas[i], betas[i + 1], slots[i]
+
+            def block(n, patience):
+                at = team + n * teams
+                ahead = part.ahead(at * _CHAINS, i)
+                counter = (2 * at + 1 - role) * _LINE
+                patience = _wait(counters, counter, other * (i + role), patience)
+                do(part, at * _CHAINS, ahead, beta0, beta1, slot)
+                _signal(counters, (2 * at + role) * _LINE)
+                return patience
+
+            return jax.lax.fori_loop(0, (num_blocks - team + teams - 1) // teams, block, patience)
+
+        patience = jax.lax.fori_loop(0, span[1], step, jnp.int32(_PATIENCE))
+
+        @pl.when(patience == 0)
+        def _():
+            def block(n, _):
+                rows = pl.ds((team + n * teams) * _CHAINS, _CHAINS)
+                state[3][rows] = jnp.full(_CHAINS, jnp.nan)
+
+            jax.lax.fori_loop(0, (num_blocks - team + teams - 1) // teams, block, None)
+
+    @pl.when(member < above)
+    def _():
+        work(_up, 0, member, above, below)
+
+    @pl.when(member >= above)
+    def _():
+        work(_down, 1, member - above, below, above)
+
+
+class _Mine:
+    """What one program holds all the time, and where the rest is."""
+
+    def __init__(self, role, which, num_latent: int, arrays, state, keys, interpret: bool):
+        self.role, self.which, self.num_latent, self.interpret = role, which, num_latent, interpret
+        self.v, self.h, self.parts, self.total, self.carry, *self.records = state
+        self.groups, self.width = ((_UP, _LATENT), (_DOWN, _STATE))[role]
+        self.first = which * self.width
+        *terms, scale, bias, change, largest = arrays
+        self.cuts = _cuts(terms[0].shape[1])
+        self.weights = [
+            [
+                ref[pl.ds(which * len(group) * self.width, len(group) * self.width), pl.ds(*cut)]
+                for ref, group in zip(terms, self.groups, strict=True)
+            ]
+            for cut in self.cuts
+        ]
+        self.largest, self._vectors, self._keys = largest[0], (scale, bias, change), keys
+
+    def ahead(self, at, i):
+        """What can be read before the others are done: keys (chains, 1), and vectors (1, units)."""
+        rows, units = pl.ds(at, _CHAINS), pl.ds(self.first, self.width)
+        keys = [self._keys[i, 2 * self.role + j, rows][:, None] for j in (0, 1)]
+        return keys, [ref[units][None, :] for ref in self._vectors]
+
+
+def _up(mine: _Mine, at, ahead, beta0, beta1, slot):
+    """Fields and draws of my latent units, and their part of the weights."""
+    rows = pl.ds(at, _CHAINS)
+    (row0, row1), (scale, bias, change) = ahead
+    product = _product(mine.v, rows, mine) * scale
+    column = (mine.first + jnp.arange(_LATENT, dtype=jnp.int32))[None, :]
+    is_latent = column < mine.num_latent
+    drive = jnp.where(column == mine.num_latent, product, 0.0)
+    fields = jnp.where(is_latent, product + change, 0.0)
+    power = -LOG2_E * (bias + beta1 * fields)
+    h = is_latent & is_one(row0, row1, column.astype(jnp.uint32), power, mine.interpret)
+    mine.h[rows, pl.ds(mine.first, _LATENT)] = h.astype(jnp.int8)
+
+    low, width = jnp.minimum(beta0, beta1), jnp.abs(beta1 - beta0)
+    is_narrow = width * mine.largest < NARROW
+    terms = softplus_difference(bias + low * fields, width * fields, is_narrow, mine.interpret)
+    terms = jnp.where(is_latent, terms, width * drive).sum(1)
+    mine.parts[0, mine.which, rows] = jnp.where(beta1 >= beta0, terms, -terms)
+
+    @pl.when(slot >= 0)
+    def _():
+        slope = drive + fields / (1 + exp2(power, mine.interpret))
+        mine.parts[1, mine.which, rows] = slope.sum(1)
+
+
+def _down(mine: _Mine, at, ahead, beta0, beta1, slot):
+    """Draws of my units of the state; the first of us adds up the weights."""
+    rows = pl.ds(at, _CHAINS)
+    (row0, row1), (scale, bias, change) = ahead
+    sums = (
+        mine.parts[0, :, rows],
+        mine.total[rows],
+        mine.carry[rows],
+    )  # read early by all, for speed
+    product = _product(mine.h, rows, mine)
+    power = -LOG2_E * (bias + beta1 * change + (beta1 * scale) * product)
+    column = (mine.first + jnp.arange(_STATE, dtype=jnp.int32)).astype(jnp.uint32)
+    v = is_one(row0, row1, column[None, :], power, mine.interpret)
+    mine.v[rows, pl.ds(mine.first, _STATE)] = v.astype(jnp.int8)
+
+    @pl.when(mine.which == 0)
+    def _():
+        parts, total, carry = sums
+        total, carry = add_compensated(total, carry, parts.sum(0))
+        mine.total[rows], mine.carry[rows] = total, carry
+
+        @pl.when(slot >= 0)
+        def _():
+            slope = mine.parts[1, :, rows].sum(0)
+            for ref, value in zip(mine.records, (total, carry, slope), strict=True):
+                ref[slot, rows] = value
+
+
+def _product(states, rows, mine: _Mine):
+    """states W / scale, (chains, outputs), exact up to its own rounding to float32."""
+    tiles = [states[rows, pl.ds(*cut)] for cut in mine.cuts]  # all under way at once
+    axes = (((1,), (1,)), ((), ()))
+    total = jnp.float32(0)
+    for g, group in enumerate(mine.groups):
+        products = [
+            jax.lax.dot_general(x, weights[g], axes, preferred_element_type=jnp.int32)
+            for x, weights in zip(tiles, mine.weights, strict=True)
+        ]
+        product = functools.reduce(jnp.add, products).astype(jnp.float32)
+        total = total + _together(product, group, mine.width)
+    return total
+
+
+def _together(product, group, width: int):
+    """The sum of the bytes' products, each times its value."""
+    if len(group) == 1:
+        return _VALUES[group[0]] * product
+    term = jnp.arange(len(group), dtype=jnp.int32)
+    values = jnp.zeros(len(group), jnp.float32)
+    for i, byte in enumerate(group):
+        values = jnp.where(term == i, 0.0 if byte is None else _VALUES[byte], values)
+    return (product.reshape(_CHAINS, len(group), width) * values[None, :, None]).sum(1)
+
+
+def _signal(counters, at):
+    """That I have done my part of a block."""
+    triton.debug_barrier()
+    triton.atomic_add(counters, (at,), 1)
+
+
+def _wait(counters, at, target, patience):
+    """Until this counter has reached `target` or patience is at its end; what is left of it."""
+
+    def look(held):
+        return triton.atomic_add(counters, (at,), 0), held[1] - 1
+
+    seen = triton.atomic_add(counters, (at,), 0)
+    _, patience = jax.lax.while_loop(
+        lambda held: (held[0] < target) & (held[1] > 0), look, (seen, patience)
+    )
+    triton.debug_barrier()
+    return patience
+
+
+def _bytes(
+    matrix: np.ndarray, width: int, groups
+) -> tuple[tuple[Int8[Array, "..."], ...], Float[Array, " rows"]]:
+    """Three signed bytes of every entry, grouped, and the scale of every row.
+
+    In a group the rows come `width` at a time, of one byte after the other.
+    """
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    scale = np.where(largest > 0, largest, 1.0) / _LARGEST
+    left, terms = np.rint(matrix / scale).astype(np.int64), []
+    for _ in range(3):
+        byte = (left + 128) % 256 - 128
+        terms.insert(0, byte.reshape(-1, 1, width, matrix.shape[1]))
+        left = (left - byte) // 256
+    stacked = (
+        np.concatenate([np.zeros_like(terms[0]) if b is None else terms[b] for b in group], axis=1)
+        for group in groups
+    )
+    arrays = tuple(jnp.asarray(a.reshape(-1, matrix.shape[1]), jnp.int8) for a in stacked)
+    return arrays, jnp.asarray(scale[:, 0], jnp.float32)
+
+
+def _cuts(size: int) -> list[tuple[int, int]]:
+    """(start, width) of the tiles of an axis, powers of two."""
+    at, cuts = 0, []
+    while at < size:
+        width = min(_LARGEST_TILE, 1 << ((size - at).bit_length() - 1))
+        cuts.append((at, width))
+        at += width
+    return cuts
+
+
+def _filled(size: int, tile: int) -> int:
+    return -(-size // tile) * tile

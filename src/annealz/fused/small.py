@@ -1,0 +1,228 @@
+"""All steps of a chunk in one program a group of chains, for models whose weights fit into it.
+
+A program of the GPU holds 8 chains, and its states never leave it. The weights, as two half-precision
+terms side by side, [high low] of shape (units, 2 latent), stay in its shared memory and serve both
+products,
+
+    [high low]^T v      (2 latent, chains): the fields, and in one more row v . (b - b_A)
+    [high low] [h; h]   (units, chains): the logits of the state
+
+with units down the rows and chains across, so that the least tile of a tensor core, 16 × 8, is filled by
+as few chains as possible and 1,000 chains keep 125 multiprocessors busy. An axis is cut into powers of
+two, for Triton knows no others. Products are as exact as those of `annealz.products`, random bits are the
+same, and no chain's numbers depend on its neighbours.
+
+The rows' keys of the random bits are computed beforehand, a piece of steps at a time: inside, every thread
+would compute them anew.
+"""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+from jaxtyping import Array, Float
+
+from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
+from annealz.fused.chunk import Chains, Span, largest_field
+from annealz.numerics import add_compensated
+from annealz.paths.geometric import GeometricPath
+from annealz.products import BinaryProduct
+from annealz.random import Stream, row_keys
+
+__all__ = ["SmallSteps", "fits"]
+
+_CHAINS = 8  # a program
+_LARGEST_TILE = 256
+_PIECE = 512  # steps whose keys are computed at a time
+_NUM_WARPS = 4
+_SHARED_BYTES = 190_000  # of weights, once for either product
+_NEVER = -1e4  # logit of a unit that is only filling
+
+
+def fits(path: GeometricPath) -> bool:
+    """Whether the model is small enough."""
+    units, outputs = path.to_latent.shape
+    return 2 * 2 * 2 * sum(_tiles(units)) * _rows(outputs) <= _SHARED_BYTES
+
+
+class SmallSteps(eqx.Module):
+    """The arrays of one path as the program takes them."""
+
+    weights: Float[Array, "units terms"]
+    scalars: Float[Array, " 2"]
+    latent_bias: Float[Array, " latent"]
+    latent_change: Float[Array, " latent"]
+    state_power: Float[Array, " units"]
+    num_latent: int = eqx.field(static=True)
+    num_units: int = eqx.field(static=True)
+    interpret: bool = eqx.field(static=True)
+
+    def __init__(self, path: GeometricPath, interpret: bool = False):
+        product = path.to_latent
+        if not product.is_split:
+            product = BinaryProduct(product.matrix, is_split=True)
+        units, outputs = product.shape
+        rows, filled = _rows(outputs), sum(_tiles(units))
+        half = product.matrix.shape[1] // 2
+        terms = (product.matrix[:units, :outputs], product.matrix[:units, half : half + outputs])
+        fill = ((0, filled - units), (0, rows - outputs))
+        self.weights = jnp.concatenate([jnp.pad(term, fill) for term in terms], axis=1)
+        self.scalars = jnp.stack([product.scale, jnp.float32(largest_field(path))])
+        latent, units_left = (0, rows - outputs + 1), (0, filled - units)
+        self.latent_bias = jnp.tile(jnp.pad(path.latent_bias, latent), 2)
+        self.latent_change = jnp.tile(jnp.pad(path.latent_bias_change, latent), 2)
+        bias = jnp.pad(path.state_bias, units_left, constant_values=_NEVER)
+        self.state_power = -LOG2_E * bias
+        self.num_latent, self.num_units, self.interpret = outputs - 1, units, interpret
+
+    def __call__(self, stream: Stream, chains: Chains, betas, span: Span):
+        """The chains after the steps of `span`, and what was recorded on the way."""
+        count = chains.log_weights.shape[0]
+        fill = -count % _CHAINS
+        indices = jnp.pad(chains.indices.astype(jnp.uint32), (0, fill))
+        states = chains.x.astype(self.weights.dtype)
+        states = jnp.pad(states, ((0, fill), (0, self.weights.shape[0] - self.num_units))).T
+        pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
+        records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
+        betas = jnp.pad(betas, (0, _PIECE))
+
+        def piece(i, held):
+            first = span.start + i * _PIECE
+            steps = (first + 1 + jnp.arange(_PIECE)).astype(jnp.uint32)[:, None]
+            keys = [row_keys(stream.key, draw, indices, steps) for draw in (0, 1)]
+            keys = jnp.stack([word for pair in keys for word in pair], axis=1)
+            window = jax.lax.dynamic_slice(betas, (i * _PIECE,), (_PIECE + 1,))
+            taken = jnp.minimum(span.stop - first, _PIECE).reshape(1)
+            return self._call(taken, span.slots(first, _PIECE), window, keys, *held)
+
+        pieces = -(-(span.stop - span.start) // _PIECE)
+        states, *pair, log_weights, compensation, slope = jax.lax.fori_loop(
+            0, pieces, piece, (states, *pair, *records)
+        )
+        x = states.T[:count, : self.num_units].astype(chains.x.dtype)
+        after = Chains(chains.indices, x, *(a[:count] for a in pair))
+        return after, tuple(a[:, :count] for a in (log_weights, compensation, slope))
+
+    def _call(self, count, slots, window, keys, states, *others):
+        arrays = (
+            self.weights,
+            self.scalars,
+            self.latent_bias,
+            self.latent_change,
+            self.state_power,
+        )
+        held = (states, *others)  # overwritten in place
+        across = [_across(a) for a in held]
+        whole = [pl.BlockSpec(a.shape, lambda i, n=a.ndim: (0,) * n) for a in arrays]
+        plain = [pl.BlockSpec(a.shape, lambda i: (0,)) for a in (count, slots, window)]
+        body = functools.partial(
+            _program,
+            tiles=_tiles(self.num_units),
+            num_latent=self.num_latent,
+            interpret=self.interpret,
+        )
+        first = len(plain) + 1 + len(arrays)
+        return pl.pallas_call(
+            body,
+            grid=(states.shape[1] // _CHAINS,),
+            in_specs=[*plain, _across(keys), *whole, *across],
+            out_specs=across,
+            out_shape=[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in held],
+            input_output_aliases={first + i: i for i in range(len(held))},
+            compiler_params=triton.CompilerParams(num_warps=_NUM_WARPS, num_stages=1),
+            interpret=self.interpret,
+        )(count, slots, window, keys, *arrays, *held)
+
+
+def _program(
+    count_ref, slots_ref, betas_ref, keys_ref, weights_ref, scalars_ref, latent_bias_ref, latent_change_ref,
+    state_power_ref, *refs, tiles, num_latent: int, interpret: bool,
+):  # fmt: skip
+    """The steps of one piece for one group of chains."""
+    v_in, total_in, carry_in = refs[:3]
+    v_out, total_out, carry_out, *records = refs[6:]
+    count = count_ref[0]
+    cuts = [(sum(tiles[:i]), tile) for i, tile in enumerate(tiles)]
+    weights = [weights_ref[pl.ds(at, tile), :] for at, tile in cuts]
+    bias = [state_power_ref[pl.ds(at, tile)][:, None] for at, tile in cuts]
+    latent_bias, latent_change = latent_bias_ref[...][:, None], latent_change_ref[...][:, None]
+    scale, largest = scalars_ref[0], scalars_ref[1]
+    rows = latent_bias.shape[0] // 2
+    row = jnp.arange(2 * rows, dtype=jnp.int32)[:, None] % rows
+    is_latent = row < num_latent
+    is_first = jnp.arange(2 * rows, dtype=jnp.int32)[:, None] < rows
+
+    def step(i, held):
+        v, total, carry = held
+        beta0, beta1 = betas_ref[i], betas_ref[i + 1]
+        low, high = jnp.minimum(beta0, beta1), jnp.maximum(beta0, beta1)
+        h0, h1, v0, v1 = (keys_ref[i, j, :][None, :] for j in range(4))
+
+        parts = [scale * _dot(w, x, over=0) for w, x in zip(weights, v, strict=True)]
+        halves = functools.reduce(jnp.add, parts).reshape(2, rows, _CHAINS)
+        product = jnp.broadcast_to(halves.sum(0)[None], (2, rows, _CHAINS))
+        product = product.reshape(2 * rows, _CHAINS)  # both halves of the sum, twice
+        fields = jnp.where(is_latent, product + latent_change, 0.0)
+        drive = jnp.where(row == num_latent, product, 0.0)
+        power = -LOG2_E * (latent_bias + beta1 * fields)
+        h = is_latent & is_one(h0, h1, row.astype(jnp.uint32), power, interpret)
+        h = (h | (row == num_latent)).astype(jnp.float16)  # the last row adds b - b_A
+        new = []
+        for (at, tile), w, b in zip(cuts, weights, bias, strict=True):
+            down = b + (-LOG2_E * beta1 * scale) * _dot(w, h, over=1)
+            units = (at + jnp.arange(tile, dtype=jnp.int32)).astype(jnp.uint32)[:, None]
+            new.append(is_one(v0, v1, units, down, interpret).astype(jnp.float16))
+
+        width = high - low
+        at_low, is_narrow = latent_bias + low * fields, width * largest < NARROW
+        terms = softplus_difference(at_low, width * fields, is_narrow, interpret)
+        terms = jnp.where(is_latent, terms, width * drive)
+        increment = jnp.where(is_first, terms, 0.0).sum(0)
+        increment = jnp.where(beta1 >= beta0, increment, -increment)
+        total, carry = add_compensated(total, carry, increment)
+
+        slot = slots_ref[i]
+
+        @pl.when(slot >= 0)
+        def _():
+            slope = drive + fields / (1 + exp2(power, interpret))
+            values = (total, carry, jnp.where(is_first, slope, 0.0).sum(0))
+            for ref, value in zip(records, values, strict=True):
+                ref[slot, :] = value
+
+        return tuple(new), total, carry
+
+    v = tuple(v_in[pl.ds(at, tile), :] for at, tile in cuts)
+    held = (v, total_in[...], carry_in[...])
+    v, total_out[...], carry_out[...] = jax.lax.fori_loop(0, count, step, held)
+    for (at, tile), x in zip(cuts, v, strict=True):
+        v_out[pl.ds(at, tile), :] = x
+
+
+def _dot(weights, x, over: int):
+    """weights^T x or weights x, summed in float32."""
+    axes = (((over,), (0,)), ((), ()))
+    return jax.lax.dot_general(weights, x, axes, preferred_element_type=jnp.float32)
+
+
+def _across(array) -> pl.BlockSpec:
+    """A program's share of an array whose last axis is that of the chains."""
+    axes = array.ndim - 1
+    return pl.BlockSpec((*array.shape[:-1], _CHAINS), lambda i: (0,) * axes + (i,))
+
+
+def _tiles(size: int) -> tuple[int, ...]:
+    """Powers of two, at least 16, that cover an axis: the largest first."""
+    left, tiles = -(-size // 16) * 16, []
+    while left:
+        tiles.append(min(_LARGEST_TILE, 1 << (left.bit_length() - 1)))
+        left -= tiles[-1]
+    return tuple(tiles)
+
+
+def _rows(size: int) -> int:
+    """The next power of two, at least 16."""
+    return max(16, 1 << (size - 1).bit_length())
