@@ -21,10 +21,11 @@ import jax
 import numpy as np
 
 from annealz.along import check_betas
-from annealz.anneal import Progress, anneal, check_memory
+from annealz.anneal import Progress, anneal
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
 from annealz.batches import merge_runs
+from annealz.blocks import check_memory
 from annealz.diagnostics import judge
 from annealz.draws import approximate_draws
 from annealz.estimate import Estimate
