@@ -27,8 +27,9 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.advance import CHUNK_CAPACITY, RECORD_CAPACITY, Block
-from annealz.blocks import check_memory, cut, gather, last_states, log_weights_of
+from annealz.blocks import check_memory, gather, last_states, log_weights_of
 from annealz.checkpoint import Checkpoint, Standing
+from annealz.crew import Crew
 from annealz.kernels.abstract import AbstractKernel
 from annealz.observers import AbstractObserver, Slope
 from annealz.pace import Pace
@@ -38,7 +39,8 @@ from annealz.records import Tally, merge_records, merge_tallies, recorded_steps,
 from annealz.reverse import check_start
 from annealz.run import Run
 from annealz.schedules.schedule import Schedule
-from annealz.work import Share, Work, local_devices
+from annealz.team import SOLO, Team
+from annealz.work import Work
 
 __all__ = ["Progress", "anneal"]
 
@@ -71,6 +73,7 @@ def anneal(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 15.0,
     on_progress: Callable[[Progress], None] | None = None,
+    team: Team = SOLO,
 ) -> Run:
     """Anneal `num_chains` chains along `path` over `schedule`.
 
@@ -87,6 +90,8 @@ def anneal(
         bit of the result.
     checkpoint : a file written as the run goes, and continued from where it exists
     on_progress : called after every chunk
+    team : the processes that share the chains, called by the one that leads them; by default this one
+        alone, with all its devices. It changes no bit of the result.
     """
     counts = {"num_chains": num_chains, "record_every": record_every, "chunk_steps": chunk_steps}
     for name, value in counts.items():
@@ -110,38 +115,38 @@ def anneal(
     saver = None
     if checkpoint is not None:
         saver = Checkpoint(Path(checkpoint), work.digest(*(() if draws is None else (draws,))))
-    share = Share(work, range(len(work.blocks[0])), local_devices())
+    crew = Crew(work, team)
     try:
-        return _run(work, share, draws, saver, checkpoint_seconds, Pace(chunk_steps), on_progress)
+        return _run(crew, draws, saver, checkpoint_seconds, Pace(chunk_steps), on_progress)
     finally:
-        share.close()
+        crew.close()
 
 
 def _run(
-    work: Work,
-    share: Share,
+    crew: Crew,
     draws: np.ndarray | None,
     saver: Checkpoint | None,
     checkpoint_seconds: float,
     pace: Pace,
     on_progress: Callable[[Progress], None] | None,
 ) -> Run:
+    work = crew.work
     num_steps, log_z0 = work.num_steps, work.path.log_z0
     now, spent = (0, []), 0.0  # step and records
     if saver is not None and saver.exists():
         kept, spent = saver.load(Standing(0, [work.like] * len(work.blocks[0]), []))
         now = kept.step, kept.records
-        share.put(kept.step, kept.blocks)
+        crew.put(kept.step, kept.blocks)
     else:
-        share.begin(None if draws is None else cut(draws, *work.blocks))
+        crew.begin(draws)
     limit = min(CHUNK_CAPACITY, (RECORD_CAPACITY - 1) * work.every)
     messages: list[str] = []
     began = saved = time.monotonic()
 
     def save() -> None:
-        if saver is not None:
+        if saver is not None and crew.team.is_whole:  # else some blocks are lost
             step, records = now
-            standing = Standing(step, share.at(step), records)
+            standing = Standing(step, crew.at(step), records)
             _save(saver, messages, standing, spent + time.monotonic() - began)
 
     try:
@@ -149,7 +154,7 @@ def _run(
             step, records = now
             stop = step + pace.take(min(limit, num_steps - step))
             with pace:
-                parts = share.advance(step, stop)
+                parts = crew.advance(step, stop)
             _check_finite([part.tally for part in parts], work, stop)
             steps = recorded_steps(step, stop, work.every, num_steps)
             now = stop, records + merge_records([part.record for part in parts], steps)  # in one go
@@ -164,7 +169,7 @@ def _run(
     finally:
         save()
 
-    blocks = share.at(num_steps)
+    blocks = crew.at(num_steps)
     num_chains = work.num_chains
     size = work.island_size
     return Run(

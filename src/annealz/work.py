@@ -87,6 +87,13 @@ class Work:
         return self.path, kernel, self.observers, Stream(self.seed, self.purpose)
 
     @property
+    def terms(self) -> dict[str, Any]:
+        """What tells a process that has path, kernel, observers and schedule the rest, as JSON."""
+        names = ("num_chains", "seed", "purpose", "every", "is_reverse", "resample")
+        terms = {name: getattr(self, name) for name in names}
+        return {**terms, "observers": list(self.observers)}
+
+    @property
     def settings(self) -> str:
         """All that tells this run from another, but for path, kernel, observers and draws."""
         mode = " reverse" if self.is_reverse else ""
@@ -113,11 +120,14 @@ class Work:
     @functools.cached_property
     def like(self) -> Block:
         """Shapes and types of a block."""
-        draws = None
-        if self.is_reverse:
-            chains = jnp.zeros(self.blocks[1], jnp.int32)
-            draws = jax.eval_shape(lambda: self.path.sample(Stream(0, "").at(0, chains)))
+        draws = self.draws_like if self.is_reverse else None
         return eqx.filter_eval_shape(lambda x: self.first(self.given, 0, x), draws)
+
+    @property
+    def draws_like(self) -> Any:
+        """Shape and type of the states of a block."""
+        chains = jnp.zeros(self.blocks[1], jnp.int32)
+        return jax.eval_shape(lambda: self.path.sample(Stream(0, "").at(0, chains)))
 
     def advance(self, given: tuple, i: int, block: Block, step: int, stop: int):
         """Block i after steps step + 1 .. stop, and its part of what is told of them."""
