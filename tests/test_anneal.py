@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from annealz import advance, blocks
 from annealz.anneal import Progress, anneal
 from annealz.bases import BernoulliBase
 from annealz.formats.archive import load_archive
@@ -179,7 +180,7 @@ NUM_CHAINS = 2**18
 
 @pytest.fixture
 def large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(engine._MAX_BLOCK, jax.default_backend(), 2**16)
+    monkeypatch.setitem(blocks._MAX_BLOCK, jax.default_backend(), 2**16)
 
 
 def relative_weight(path, kernel, seed: int) -> tuple[float, float]:
@@ -287,7 +288,7 @@ def test_more_steps_than_a_chunk_can_hold(monkeypatch: pytest.MonkeyPatch):
     whole = small_run(schedule=linear(700), record_every=1)
     assert_same_run(whole, small_run(schedule=linear(700), record_every=1, chunk_steps=10**6))
     assert whole.trace.steps.tolist() == list(range(1, 701))
-    monkeypatch.setattr(engine, "_CHUNK_CAPACITY", 64)
+    monkeypatch.setattr(engine, "CHUNK_CAPACITY", 64)
     assert_same_run(whole, small_run(schedule=linear(700), record_every=1, chunk_steps=10**6))
 
 
@@ -342,8 +343,8 @@ def test_blocks_change_no_chain(marginal: str, largest: int, monkeypatch: pytest
     The model's products are exact in float32, so that the size of a block rounds nothing.
     """
     whole = small_run(marginal)
-    monkeypatch.setitem(engine._MAX_BLOCK, jax.default_backend(), largest)
-    starts, size = engine._blocks(37)
+    monkeypatch.setitem(blocks._MAX_BLOCK, jax.default_backend(), largest)
+    starts, size = blocks.split_chains(37)
     assert len(starts) == -(-37 // largest)
     assert largest == 1 or len(starts) * size > 37  # the last block is filled up
     blocked = small_run(marginal)
@@ -434,7 +435,7 @@ def test_a_resumed_run_ends_in_the_same_bits(marginal: str, tmp_path: Path, seed
 
 
 def test_resumed_blocks_end_in_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(engine._MAX_BLOCK, jax.default_backend(), 16)
+    monkeypatch.setitem(blocks._MAX_BLOCK, jax.default_backend(), 16)
     whole = small_run()
     with pytest.raises(KeyboardInterrupt):
         small_run(checkpoint=tmp_path / "c", chunk_steps=7, on_progress=interrupt_at(50))
@@ -739,11 +740,11 @@ def test_the_engine_has_two_products_a_step():
     """One plain branch and one recorded branch: four in the whole program."""
     path, kernel = true_code("visible")
     stream, observers = Stream(0, "structure"), {"slope": Slope()}
-    block = engine._start(path, observers, stream, jnp.int32(0), 32)
+    block = advance.start(path, observers, stream, jnp.int32(0), 32)
     numbers = (jnp.int32(i) for i in (0, 4, 2, 4))
-    lowered = engine._advance.lower(
+    lowered = advance.advance.lower(
         path, kernel, observers, stream, block, jnp.int32(0), jnp.int32(32),
-        engine._window(np.linspace(0, 1, 5, dtype=np.float32), 0), *numbers,
+        advance.window(np.linspace(0, 1, 5, dtype=np.float32), 0), *numbers,
     )  # fmt: skip
     assert num_products(lowered.compile().compiled.as_text()) == 4
 

@@ -1,6 +1,5 @@
 """Annealed SMC: unbiased over islands, which are independent, and the same bits however it is run."""
 
-import importlib
 from pathlib import Path
 
 import jax
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from annealz import advance, blocks, work
 from annealz.anneal import Progress, anneal
 from annealz.observers import Slope
 from annealz.paths import MARGINALS
@@ -26,8 +26,6 @@ from test_anneal import (
     num_products,
     true_code,
 )
-
-engine = importlib.import_module("annealz.anneal")  # the package exports the function of this name
 
 marginals = pytest.mark.parametrize("marginal", MARGINALS)
 
@@ -176,7 +174,7 @@ class Detached(Resampling):
 
 @pytest.mark.parametrize("mutant", [Renormalising, Detached])
 def test_mutants_are_biased(mutant: type, seed: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(engine, "Resampling", mutant)
+    monkeypatch.setattr(work, "Resampling", mutant)
     means = relative_means("visible", 1.0, seed)
     assert abs(means.mean() - 1) > 8 * means.std(ddof=1) / np.sqrt(means.size)
 
@@ -267,9 +265,9 @@ def test_islands_do_not_depend_on_their_block(monkeypatch: pytest.MonkeyPatch):
     The model's products are exact in float32, so that the size of a block rounds nothing.
     """
     two, fewer = small_run(num_chains=1150), small_run(num_chains=1000)
-    assert engine._blocks(1150, 50) == ([0, 600], 600)
-    monkeypatch.setitem(engine._MAX_BLOCK, jax.default_backend(), 70)
-    assert engine._blocks(1150, 50) == ([50 * i for i in range(23)], 50)
+    assert blocks.split_chains(1150, 50) == ([0, 600], 600)
+    monkeypatch.setitem(blocks._MAX_BLOCK, jax.default_backend(), 70)
+    assert blocks.split_chains(1150, 50) == ([50 * i for i in range(23)], 50)
     alone = small_run(num_chains=1150)
     np.testing.assert_array_equal(two.states[:1000], fewer.states)
     np.testing.assert_array_equal(two.states, alone.states)
@@ -293,11 +291,11 @@ def test_resampling_costs_no_product():
     """One plain branch and one recorded branch: four in the whole program."""
     path, kernel = true_code("visible")
     stream, observers = Stream(0, "structure"), {"slope": Slope()}
-    block = engine._start(path, observers, stream, jnp.int32(0), 40, 2)
+    block = advance.start(path, observers, stream, jnp.int32(0), 40, 2)
     numbers = (jnp.int32(i) for i in (0, 4, 2, 4))
-    lowered = engine._advance.lower(
+    lowered = advance.advance.lower(
         path, kernel, observers, stream, block, jnp.int32(0), jnp.int32(40),
-        engine._window(np.linspace(0, 1, 5, dtype=np.float32), 0), *numbers, False,
+        advance.window(np.linspace(0, 1, 5, dtype=np.float32), 0), *numbers, False,
         Resampling(0.5, 2),
     )  # fmt: skip
     assert num_products(lowered.compile().compiled.as_text()) == 4

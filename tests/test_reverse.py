@@ -6,7 +6,6 @@ from it: E_P[f(w)] = (Z_B / Z_A) E_Q[f(w) / w] with w the forward weight, for an
 with a scan of fixed order, which is not reversible; the mutant leaves it as it is.
 """
 
-import importlib
 import itertools
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
+from annealz import advance, blocks
 from annealz.anneal import anneal
 from annealz.bases import BernoulliBase
 from annealz.kernels import AbstractKernel, BlockGibbs
@@ -38,8 +38,6 @@ from annealz.testing import (
 )
 from test_anneal import OBSERVERS, assert_same_run, interrupt_at, num_products
 from test_gibbs import BiasedGibbs, exact_in_float32, state_index, transition_matrix
-
-engine = importlib.import_module("annealz.anneal")  # the package exports the function of this name
 
 marginals = pytest.mark.parametrize("marginal", MARGINALS)
 
@@ -165,7 +163,7 @@ def half_moments(kernel: AbstractKernel) -> tuple[float, float]:
 
 @pytest.fixture
 def large_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(engine._MAX_BLOCK, jax.default_backend(), 2**16)
+    monkeypatch.setitem(blocks._MAX_BLOCK, jax.default_backend(), 2**16)
 
 
 def draws(marginal: str, num_chains: int, seed: int, beta: float = 1.0) -> np.ndarray:
@@ -334,7 +332,7 @@ def test_a_resumed_run_ends_in_the_same_bits(tmp_path: Path):
 def test_blocks_change_no_chain(monkeypatch: pytest.MonkeyPatch):
     """37 chains in blocks of 13, two of them filling."""
     whole = small_run()
-    monkeypatch.setitem(engine._MAX_BLOCK, jax.default_backend(), 16)
+    monkeypatch.setitem(blocks._MAX_BLOCK, jax.default_backend(), 16)
     blocked = small_run()
     np.testing.assert_array_equal(blocked.states, whole.states)
     np.testing.assert_allclose(blocked.log_weights, whole.log_weights, atol=1e-5)
@@ -408,13 +406,13 @@ def test_weighted_means_along_the_way(seed: int):
 def test_a_step_is_two_products():
     """One plain branch and one recorded branch: four in the whole program, as forward."""
     path, stream, observers = path_of(), Stream(0, "structure"), {"slope": Slope()}
-    block = engine._start_reverse(
+    block = advance.start_reverse(
         path, BlockGibbs(), observers, stream, jnp.int32(0), np.zeros((32, 3), np.float32)
     )
     numbers = (jnp.int32(i) for i in (0, 4, 2, 4))
-    lowered = engine._advance.lower(
+    lowered = advance.advance.lower(
         path, BlockGibbs(), observers, stream, block, jnp.int32(0), jnp.int32(32),
-        engine._window(np.linspace(1, 0, 5, dtype=np.float32), 0), *numbers, True,
+        advance.window(np.linspace(1, 0, 5, dtype=np.float32), 0), *numbers, True,
     )  # fmt: skip
     assert num_products(lowered.compile().compiled.as_text()) == 4
 

@@ -2,13 +2,12 @@
 
 import dataclasses
 import re
-import sys
 
 import numpy as np
 import pytest
 
 import annealz
-from annealz import sizing
+from annealz import blocks, sizing
 from annealz.anneal import anneal
 from annealz.bases import BernoulliBase
 from annealz.cli.main import _status
@@ -21,7 +20,6 @@ from annealz.sizing import Forecast, forecast, more_chains
 from annealz.survey_mixing import survey_mixing
 from annealz.testing import random_rbm
 
-engine = sys.modules["annealz.anneal"]  # the package has a function of that name
 MODEL = random_rbm(6, 9, 0.8, seed=4)
 HARD = random_rbm(6, 9, 3.0, seed=4)
 SETTINGS = {"schedule": "linear", "num_steps": 20}
@@ -217,7 +215,7 @@ def test_the_forecast_in_words():
 @pytest.mark.usefixtures("untimed")
 def test_the_wanted_error_is_met_over_many_seeds(monkeypatch):
     """Errors against the exact value have the wanted size, and a target twice as small costs four times."""
-    monkeypatch.setitem(engine._MAX_BLOCK, "cpu", 64)  # few shapes to compile
+    monkeypatch.setitem(blocks._MAX_BLOCK, "cpu", 64)  # few shapes to compile
     exact = annealz.exact_log_z(MODEL)
     runs = [
         annealz.estimate_log_z(MODEL, target_std_err=0.03, seed=seed, **SETTINGS)

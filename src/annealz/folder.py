@@ -20,8 +20,9 @@ from annealz.bases.bernoulli import BernoulliBase
 from annealz.files import write_atomic
 from annealz.formats.archive import load_archive, save_archive
 from annealz.formats.record import load_record, save_record
+from annealz.formats.run import inputs_from_arrays, inputs_to_arrays, run_from_arrays, run_to_arrays
 from annealz.models.rbm import RBM
-from annealz.run import Run, Trace
+from annealz.run import Run
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["RunFolder"]
@@ -85,21 +86,12 @@ class RunFolder:
         draws: np.ndarray | None = None,
     ) -> None:
         """Write down what the run is given, in place of what was there."""
-        arrays: dict[str, Any] = {
-            "weights": model.weights,
-            "hidden_bias": model.hidden_bias,
-            "visible_bias": model.visible_bias,
-            "base_logits": base.logits,
-        }
-        if draws is not None:
-            arrays["draws"] = draws
+        arrays = inputs_to_arrays(model, base, draws)
         try:
             for file in self._present():
                 file.unlink()
             save_record(self.path / "run.json", settings)
-            save_archive(
-                self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {}
-            )
+            save_archive(self.path / "inputs.npz", arrays, {})
             schedule.save(self.path / "schedule.json")
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -115,8 +107,7 @@ class RunFolder:
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
         settings = load_record(record)
         arrays, _ = load_archive(self.path / "inputs.npz")
-        model = RBM.checked(arrays["weights"], arrays["hidden_bias"], arrays["visible_bias"])
-        base = BernoulliBase.from_logits(arrays["base_logits"], settings["base"])
+        model, base = inputs_from_arrays(arrays, settings["base"])
         schedule = Schedule.load(self.path / "schedule.json")
         return settings, model, base, schedule, arrays.get("draws")
 
@@ -151,54 +142,13 @@ class RunFolder:
         return self._load_run("reverse.npz")
 
     def _save_run(self, name: str, run: Run) -> None:
-        trace = run.trace
-        arrays = {
-            "log_weights": run.log_weights,
-            "states": run.states,
-            "trace:steps": trace.steps,
-            "trace:betas": trace.betas,
-            "trace:log_z": trace.log_z,
-            "trace:ess": trace.ess,
-            **{f"mean:{name}": value for name, value in trace.means.items()},
-            **{f"variance:{name}": value for name, value in trace.variances.items()},
-        }
-        meta = {
-            "log_z0": run.log_z0,
-            "seed": run.seed,
-            "purpose": run.purpose,
-            "seconds": run.seconds,
-            "messages": list(run.messages),
-            "is_reverse": run.is_reverse,
-            "island_size": run.island_size,
-            "num_resamplings": run.num_resamplings,
-        }
-        save_archive(self.path / name, arrays, meta)
+        save_archive(self.path / name, *run_to_arrays(run))
 
     def _load_run(self, name: str) -> Run | None:
         file = self.path / name
         if not file.exists():
             return None
-        arrays, meta = load_archive(file)
-        named = {
-            kind: {k.removeprefix(kind): v for k, v in arrays.items() if k.startswith(kind)}
-            for kind in ("trace:", "mean:", "variance:")
-        }
-        trace = Trace(**named["trace:"], means=named["mean:"], variances=named["variance:"])
-        return Run(
-            log_weights=arrays["log_weights"],
-            log_z0=meta["log_z0"],
-            schedule=Schedule.load(self.path / "schedule.json"),
-            seed=meta["seed"],
-            purpose=meta["purpose"],
-            trace=trace,
-            states=arrays["states"],
-            carries={},
-            seconds=meta["seconds"],
-            messages=tuple(meta["messages"]),
-            is_reverse=meta.get("is_reverse", False),
-            island_size=meta.get("island_size"),
-            num_resamplings=meta.get("num_resamplings", 0),
-        )
+        return run_from_arrays(*load_archive(file), Schedule.load(self.path / "schedule.json"))
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""

@@ -3,16 +3,14 @@
     model -> path -> schedule -> anneal -> Run -> Estimate
 
 The forward run may come in parts, each of chains of its own: where its time is limited, so that it can stop
-between them; and where it missed a wanted error, so that it can go on (`sizing.py`). How many chains the
-next part has depends on the settings and on the parts before it alone, so that a resumed run takes as many.
+between them; and where it missed a wanted error, so that it can go on (`sizing.py`). In a team of processes
+(`distributed.py`) the first one does all this, and the others help with the runs (`runner.py`).
 """
 
-import dataclasses
 import hashlib
 import operator
 import platform
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,32 +19,27 @@ import jax
 import numpy as np
 
 from annealz.along import check_betas
-from annealz.anneal import Progress, anneal, check_memory
+from annealz.anneal import Progress
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
-from annealz.batches import merge_runs
-from annealz.diagnostics import judge
-from annealz.draws import approximate_draws
+from annealz.blocks import check_memory
 from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.formats.load import load_model
-from annealz.islands import judge_islands
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.marginal import choose_marginal
-from annealz.models.exact import exact_log_z_if_cheap, exact_samples, is_enumerable
+from annealz.models.exact import exact_log_z_if_cheap, is_enumerable
 from annealz.models.rbm import RBM
-from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.geometric import GeometricPath
 from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
-from annealz.random import check_seed, derive_seed
+from annealz.random import check_seed
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
-from annealz.run import Run
+from annealz.runner import Observe, Runner, estimate_of, observers_of
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
-from annealz.sizing import Forecast, Timing, forecast, more_chains, time_steps
-from annealz.status import Message, Status, longer
-from annealz.two_sided import judge_two_sided
+from annealz.sizing import Forecast, Timing, forecast, time_steps
+from annealz.together import together
 
 __all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
 
@@ -57,9 +50,8 @@ _LEAST_PART = 25  # chains: fewer cannot be judged
 _TIME_RESERVE = 0.8
 _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
-Observe = Mapping[str, Callable | AbstractObserver]
 
-
+@together
 def estimate_log_z(
     model: RBM | str | Path,
     *,
@@ -141,7 +133,7 @@ def estimate_log_z(
     _check_together(given_chains, target_std_err, max_seconds, resample, two_sided, draws)
     betas = None if along is None else check_betas(along).tolist()
     seed = check_seed(seed)
-    observers = _observers(observe)
+    observers = observers_of(observe)
     base = choose_base(model, base, data)
     folder = None if out is None else RunFolder(out)
     if folder is not None:
@@ -227,10 +219,11 @@ def estimate_log_z(
         settings |= _draw_settings(model, start, num_chains, schedule.num_steps)
     if folder is not None:
         folder.create(settings, model, base, schedule, start)
-    runner = _Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
+    runner = Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
     return runner.estimate(start)
 
 
+@together
 def resume(
     out: str | Path,
     *,
@@ -245,106 +238,11 @@ def resume(
     folder = RunFolder(out)
     settings, model, base, schedule, start = folder.inputs()
     if folder.is_done():
-        return _estimate(settings, folder.run(), folder.reverse_run())
+        return estimate_of(settings, folder.run(), folder.reverse_run())
     path = GeometricPath(base, model, settings["marginal"])
-    observers = _observers(observe)
-    runner = _Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
+    observers = observers_of(observe)
+    runner = Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
     return runner.estimate(start)
-
-
-class _Runner:
-    """The runs of one estimate: forward in parts, then in reverse if wanted."""
-
-    def __init__(
-        self, settings, path, model, schedule, observers, chunk_steps, folder, on_progress
-    ):
-        self.settings, self.path, self.model, self.schedule = settings, path, model, schedule
-        self.folder: RunFolder | None = folder
-        self.options = {
-            "seed": settings["seed"],
-            "chunk_steps": chunk_steps,
-            "record_every": settings["record_every"],
-            "checkpoint_seconds": settings["checkpoint_seconds"],
-            "on_progress": on_progress,
-        }
-        self.observers = observers
-
-    def estimate(self, start: np.ndarray | None) -> Estimate:
-        run = self.forward()
-        reverse = self.reverse(run, start) if self.settings.get("two_sided") else None
-        estimate = _estimate(self.settings, run, reverse)
-        if self.folder is None:
-            return estimate
-        try:
-            self.folder.finish(run, estimate.to_dict(), reverse)
-        except OSError as error:
-            return estimate.with_message(
-                f"could not save the result to {self.folder.path}: {error.strerror or error}."
-            )
-        return estimate
-
-    def forward(self) -> Run:
-        runs: list[Run] = []
-        while count := _next_part(self.settings, runs):
-            part = len(runs) + 1
-            runs.append(
-                self._kept(
-                    f"part-{part}",
-                    num_chains=count,
-                    purpose="anneal" if part == 1 else f"anneal {part}",
-                    resample=self.settings.get("resample"),
-                    observers=self.observers,
-                )
-            )
-        return merge_runs(runs)
-
-    def reverse(self, run: Run, start: np.ndarray | None) -> Run:
-        began = time.monotonic()
-        settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
-        if settings["draws"] == "exact":
-            visible, hidden = exact_samples(self.model, run.num_chains, seed)
-            start = visible if settings["marginal"] == "visible" else hidden
-        elif settings["draws"] == "approximate":
-            sweeps = settings["draw_sweeps"] // run.num_chains
-            start = approximate_draws(
-                self.path, BlockGibbs(), run, run.num_chains, num_sweeps=sweeps, seed=seed
-            )
-        drawn = time.monotonic() - began
-        reverse = self._kept(
-            "reverse", num_chains=run.num_chains, purpose="reverse", start=start, reverse=True
-        )
-        return dataclasses.replace(reverse, seconds=reverse.seconds + drawn)
-
-    def _kept(self, name: str, **options) -> Run:
-        """A run, or what the folder holds of it."""
-        if self.folder is None:
-            return anneal(self.path, BlockGibbs(), self.schedule, **options, **self.options)
-        kept = self.folder.part(name)
-        if kept is not None:
-            return kept
-        checkpoint = self.folder.checkpoint_of(name)
-        run = anneal(
-            self.path, BlockGibbs(), self.schedule, checkpoint=checkpoint, **options, **self.options
-        )
-        has_more = self.settings.get("two_sided") or self.settings.get("part_chains")
-        if has_more or self.settings["target_std_err"] is not None:
-            self.folder.save_part(name, run)
-        return run
-
-
-def _next_part(settings: dict[str, Any], runs: list[Run]) -> int:
-    """Chains of the next part of the forward run; none where it is done."""
-    wanted, done = settings["num_chains"], sum(run.num_chains for run in runs)
-    limit, target = settings.get("max_seconds"), settings["target_std_err"]
-    if limit is not None and runs:
-        spent = settings["pilot_seconds"] + sum(run.seconds for run in runs)
-        if spent + runs[-1].seconds > limit:
-            return 0
-    if target is not None and done >= wanted:
-        log_weights = np.concatenate([run.log_weights for run in runs])[:wanted]
-        wanted += more_chains(log_weights, target)
-    size = settings.get("part_chains") or wanted
-    return min(size, wanted - done)
 
 
 def _part_chains(num_chains: int, affordable: float) -> int:
@@ -404,42 +302,9 @@ def _draw_settings(model: RBM, start, num_chains: int, num_steps: int) -> dict[s
     return {"draws": "approximate", "draw_sweeps": sweeps * num_chains}
 
 
-def _estimate(settings: dict[str, Any], run: Run, reverse: Run | None) -> Estimate:
-    if run.island_size is None:
-        judgement = judge(run.log_weights, run.num_steps)
-    else:
-        judgement = judge_islands(run.island_log_means, run.num_steps)
-    target, limit, messages = settings["target_std_err"], settings.get("max_seconds"), []
-    if limit is not None and run.num_chains < settings["wanted_chains"]:
-        wanted = settings["wanted_chains"]
-        messages.append(Message.OUT_OF_TIME.say(limit=limit, done=run.num_chains, wanted=wanted))
-    if target is not None and not judgement.std_err <= target:
-        more = longer(run.num_steps)
-        if judgement.status is Status.OK:  # else no number of chains can be told
-            more = f"--target-std-err {1.2 * judgement.std_err:.2g}, or {more}"
-        messages.append(
-            Message.MISSED_TARGET.say(target=target, std_err=judgement.std_err, more=more)
-        )
-    both = None
-    if reverse is not None:
-        are_exact = settings["draws"] == "exact"
-        both = judge_two_sided(run.work, reverse.work, are_exact=are_exact, num_steps=run.num_steps)
-    return Estimate(settings, run, judgement, tuple(messages), reverse, both)
-
-
-def _observers(observe: Observe | None) -> dict[str, AbstractObserver]:
-    if observe and "slope" in observe:
-        raise ValueError("observe must not use the name slope: the slope is always recorded.")
-    given = {
-        name: what if isinstance(what, AbstractObserver) else Expectation(what)
-        for name, what in (observe or {}).items()
-    }
-    return {"slope": Slope(), **given}
-
-
 def _versions() -> dict[str, str]:
     names = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
-    device = jax.devices()[0]
+    device = jax.local_devices()[0]
     return {
         **{name: metadata.version(name) for name in names},
         "python": platform.python_version(),

@@ -27,7 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annealz.anneal import Progress, anneal, block_size
+from annealz.anneal import Progress, anneal
+from annealz.blocks import block_size
 from annealz.estimators import delta_std_err, effective_sample_size
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath

@@ -14,15 +14,19 @@ from annealz.cli.options import (
     Base,
     Chains,
     CheckpointSeconds,
+    Coordinator,
     Data,
+    Distributed,
     Exact,
     Force,
     Json,
     Marginal,
     MaxSeconds,
     Model,
+    NumProcesses,
     Out,
     Plot,
+    ProcessId,
     Quiet,
     Resample,
     Schedule,
@@ -31,6 +35,7 @@ from annealz.cli.options import (
     TargetStdErr,
     TwoSided,
 )
+from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import check_plot, save_figure, show_result
 from annealz.data.array import read_data
@@ -41,6 +46,8 @@ from annealz.log_z import estimate_log_z
 from annealz.models.exact import exact_log_z
 from annealz.plan import DEFAULT_SCHEDULE
 from annealz.sizing import Forecast
+from annealz.team import LostProcess
+from annealz.together import leading
 
 __all__ = ["drop_scratch", "estimate", "finish", "interrupted", "run_estimate", "settle"]
 
@@ -65,32 +72,41 @@ def estimate(
     out: Out = None,
     force: Force = False,
     checkpoint_seconds: CheckpointSeconds = 15.0,
+    distributed: Distributed = False,
+    coordinator: Coordinator = None,
+    num_processes: NumProcesses = None,
+    process_id: ProcessId = None,
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
-    check_plot(plot)
-    result, folder = run_estimate(
-        model,
-        out,
-        quiet,
-        exact=exact,
-        schedule=schedule,
-        num_steps=steps,
-        num_chains=chains,
-        base=base,
-        data=None if data is None else read_data(data),
-        marginal=marginal,
-        target_std_err=target_std_err,
-        max_seconds=max_seconds,
-        two_sided=two_sided,
-        resample=resample,
-        along=None if along is None else _numbers(along),
-        seed=seed,
-        force=force,
-        checkpoint_seconds=checkpoint_seconds,
-    )
+    team = join_team(distributed, coordinator, num_processes, process_id, quiet)
+    if not team.is_leader:
+        follow(team)
+        return
+    with leading(team):
+        check_plot(plot)
+        result, folder = run_estimate(
+            model,
+            out,
+            quiet,
+            exact=exact,
+            schedule=schedule,
+            num_steps=steps,
+            num_chains=chains,
+            base=base,
+            data=None if data is None else read_data(data),
+            marginal=marginal,
+            target_std_err=target_std_err,
+            max_seconds=max_seconds,
+            two_sided=two_sided,
+            resample=resample,
+            along=None if along is None else _numbers(along),
+            seed=seed,
+            force=force,
+            checkpoint_seconds=checkpoint_seconds,
+        )
     finish(result, folder, plot, as_json)
 
 
@@ -132,6 +148,8 @@ def run_estimate(
             )
     except KeyboardInterrupt:
         raise interrupted(folder, go_on) from None
+    except LostProcess as error:
+        raise lost(error, folder) from None
     except ValueError:
         drop_scratch(folder)
         raise

@@ -1,6 +1,7 @@
 """`annealz`: entry point and exit status.
 
-0 done, 2 bad input (one line on stderr), 130 interrupted (with the command that goes on).
+0 done, 2 bad input (one line on stderr), 3 another process of the run was lost, 130 interrupted (both with
+the command that goes on).
 """
 
 import sys

@@ -14,7 +14,9 @@ __all__ = [
     "Base",
     "Chains",
     "CheckpointSeconds",
+    "Coordinator",
     "Data",
+    "Distributed",
     "Exact",
     "Force",
     "Json",
@@ -22,8 +24,10 @@ __all__ = [
     "MaxSeconds",
     "Mnist",
     "Model",
+    "NumProcesses",
     "Out",
     "Plot",
+    "ProcessId",
     "Quiet",
     "Resample",
     "Schedule",
@@ -66,6 +70,14 @@ Data = Annotated[
     Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
 ]
 Marginal = Annotated[str, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")]
+Distributed = Annotated[
+    bool, typer.Option("--distributed", help="One of several processes that share the chains.")
+]
+Coordinator = Annotated[
+    str | None, typer.Option(help="HOST:PORT of process 0, where no cluster tells it.")
+]
+NumProcesses = Annotated[int | None, typer.Option(help="How many processes there are.")]
+ProcessId = Annotated[int | None, typer.Option(help="Which of them this one is, from 0.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]

@@ -6,12 +6,23 @@ from typing import Annotated
 import typer
 
 from annealz.cli.estimate import finish, interrupted
-from annealz.cli.options import Json, Plot, Quiet
+from annealz.cli.options import (
+    Coordinator,
+    Distributed,
+    Json,
+    NumProcesses,
+    Plot,
+    ProcessId,
+    Quiet,
+)
+from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot
 from annealz.cli.train import resume_training
 from annealz.folder import RunFolder
 from annealz.log_z import resume as resume_run
+from annealz.team import LostProcess
+from annealz.together import leading
 from annealz.training.folder import TrainingFolder
 
 __all__ = ["resume"]
@@ -19,21 +30,34 @@ __all__ = ["resume"]
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="The folder of the run or training.")],
+    distributed: Distributed = False,
+    coordinator: Coordinator = None,
+    num_processes: NumProcesses = None,
+    process_id: ProcessId = None,
     plot: Plot = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Go on with the run or training in FOLDER, to the same result as if it had never stopped."""
-    if TrainingFolder(folder).is_training():
-        if plot is not None:
-            raise ValueError("a training has no picture: leave out --plot.")
-        resume_training(folder, as_json, quiet)
+    team = join_team(distributed, coordinator, num_processes, process_id, quiet)
+    if not team.is_leader:
+        follow(team)
         return
-    check_plot(plot)
     run_folder = RunFolder(folder)
-    try:
-        with show_progress(quiet) as progress:
-            result = resume_run(folder, on_progress=progress)
-    except KeyboardInterrupt:
-        raise interrupted(run_folder) from None
+    with leading(team):
+        if TrainingFolder(folder).is_training():
+            if plot is not None:
+                raise ValueError("a training has no picture: leave out --plot.")
+            if team.size > 1:
+                raise ValueError("a training runs in one process: leave out --distributed.")
+            resume_training(folder, as_json, quiet)
+            return
+        check_plot(plot)
+        try:
+            with show_progress(quiet) as progress:
+                result = resume_run(folder, on_progress=progress)
+        except KeyboardInterrupt:
+            raise interrupted(run_folder) from None
+        except LostProcess as error:
+            raise lost(error, run_folder) from None
     finish(result, run_folder, plot, as_json)

@@ -16,17 +16,22 @@ import numpy as np
 
 from annealz.files import write_atomic
 
-__all__ = ["load_archive", "save_archive"]
+__all__ = ["load_archive", "pack_archive", "save_archive", "unpack_archive"]
 
 
 def save_archive(path: str | Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
     """Write the archive atomically."""
+    write_atomic(path, pack_archive(arrays, meta))
+
+
+def pack_archive(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> bytes:
+    """The archive as bytes."""
     members = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     members["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
     members["checksum"] = np.frombuffer(_checksum(members), np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **members)
-    write_atomic(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def load_archive(
@@ -42,6 +47,13 @@ def load_archive(
         raw = path.read_bytes()
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}.") from error
+    return unpack_archive(raw, path, need_checksum=need_checksum)
+
+
+def unpack_archive(
+    raw: bytes, path: str | Path, *, need_checksum: bool = True
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the record of an archive in memory; errors name it `path`."""
     if not raw:
         raise ValueError(f"{path} is empty.")
     if raw[:4] not in (b"PK\x03\x04", b"PK\x05\x06"):  # what np.load takes for a zip

@@ -1,0 +1,102 @@
+"""The part of a run that a process has which does not lead it: its blocks, as the leader tells it to.
+
+It decides nothing, prints nothing and writes nothing. What the run is given comes from the leader, but for
+functions to be observed, which every process must have been given alike.
+"""
+
+from collections.abc import Mapping
+
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.formats.archive import pack_archive, unpack_archive
+from annealz.formats.run import inputs_from_arrays, inputs_to_arrays
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.rbm import RBM
+from annealz.observers import AbstractObserver
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.schedule import Schedule
+from annealz.team import LostProcess, Message, Team, from_bytes, to_bytes
+from annealz.work import Share, Work, local_devices
+
+__all__ = ["assist", "pack_inputs"]
+
+
+def pack_inputs(model: RBM, base: BernoulliBase, schedule: Schedule, settings: dict) -> bytes:
+    """What a process needs to know of an estimate before it can help."""
+    arrays = inputs_to_arrays(model, base) | {"betas": schedule.betas}
+    return pack_archive(arrays, {name: settings[name] for name in ("base", "marginal")})
+
+
+def assist(team: Team, observers: Mapping[str, AbstractObserver]) -> None:
+    """Help with one estimate, until the leader says that it is done."""
+    helper = _Helper(team, observers)
+    with team.interrupts_passed_on():
+        while (message := team.listen()).kind != "done":
+            try:
+                helper.obey(message)
+            except (KeyboardInterrupt, LostProcess, _Stopped) as stopped:
+                raise getattr(stopped, "reason", stopped) from None
+            except Exception as error:
+                team.answer("failed", text=str(error) or type(error).__name__)
+                raise
+
+
+class _Stopped(Exception):
+    """The leader told all to stop."""
+
+    def __init__(self, why: str, text: str):
+        kinds = {"interrupt": KeyboardInterrupt, "lost": LostProcess}
+        self.reason = kinds.get(why, ValueError)(text)
+
+
+class _Helper:
+    def __init__(self, team: Team, observers: Mapping[str, AbstractObserver]):
+        self.team, self.observers = team, observers
+        self.share: Share | None = None
+
+    def obey(self, message: Message) -> None:
+        kind, fields, payload = message
+        if kind == "stop":
+            raise _Stopped(fields["why"], fields["text"])
+        if kind == "inputs":
+            arrays, meta = unpack_archive(payload, "what process 0 sent")
+            model, base = inputs_from_arrays(arrays, meta["base"])
+            self.path = GeometricPath(base, model, meta["marginal"])
+            self.schedule = Schedule(arrays["betas"])
+        elif kind == "anneal":
+            self._take_on(fields["terms"], fields["digest"])
+        else:
+            assert self.share is not None
+            self._go_on(self.share, message)
+
+    def _take_on(self, terms: dict, digest: str) -> None:
+        missing = set(terms["observers"]) - self.observers.keys()
+        if missing:
+            raise ValueError(
+                f"observe must be the same in all processes: {missing} is not known here."
+            )
+        observers = {name: self.observers[name] for name in terms.pop("observers")}
+        work = Work(self.path, BlockGibbs(), observers, self.schedule, **terms)
+        if work.digest() != digest:
+            raise ValueError(
+                "this process does not see the same run as process 0: give all the same observe, and "
+                "the same version of annealz."
+            )
+        owners = self.team.owners(len(work.blocks[0]))
+        mine = [i for i, owner in enumerate(owners) if owner == self.team.index]
+        self.share = Share(work, mine, local_devices())
+
+    def _go_on(self, share: Share, message: Message) -> None:
+        kind, fields, payload = message
+        count = len(share.mine)
+        if kind == "begin" and payload:
+            share.begin(from_bytes(payload, [share.work.draws_like] * count))
+        elif kind == "begin":
+            share.begin()
+        elif kind == "put":
+            share.put(fields["step"], from_bytes(payload, [share.work.like] * count))
+        elif kind == "advance":
+            self.team.answer("parts", to_bytes(share.advance(fields["step"], fields["stop"])))
+        elif kind == "blocks":
+            self.team.answer("blocks", to_bytes(share.at(fields["step"])))
+        else:
+            raise ValueError(f"process 0 said {kind!r}, which is not understood.")

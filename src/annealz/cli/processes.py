@@ -1,0 +1,59 @@
+"""A command in one of several processes: the first shows and writes, the others help and say nothing."""
+
+import sys
+
+import typer
+
+from annealz.distributed import initialize
+from annealz.folder import RunFolder
+from annealz.team import SOLO, LostProcess, Team
+from annealz.together import help_out
+
+__all__ = ["follow", "join_team", "lost"]
+
+_LOST = 3  # exit status
+
+
+def join_team(
+    distributed: bool,
+    coordinator: str | None,
+    num_processes: int | None,
+    process_id: int | None,
+    quiet: bool,
+) -> Team:
+    """The processes that share the run; this one alone without --distributed."""
+    if not distributed:
+        given = {
+            "coordinator": coordinator,
+            "num-processes": num_processes,
+            "process-id": process_id,
+        }
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"--{name} goes with --distributed: give both, or neither.")
+        return SOLO
+    team = initialize(coordinator, num_processes, process_id)
+    if team.is_leader and not quiet:
+        devices = sum(team.num_devices)
+        print(f"annealz: {team.size} processes with {devices} devices.", file=sys.stderr)
+    return team
+
+
+def follow(team: Team) -> None:
+    """Help the first process until it is done; what stops it ends this one with the same status."""
+    try:
+        help_out(team, wants_result=False)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except LostProcess as error:
+        print(f"annealz: {error}", file=sys.stderr)
+        raise typer.Exit(_LOST) from None
+    except ValueError:  # process 0 says it
+        raise typer.Exit(2) from None
+
+
+def lost(error: LostProcess, folder: RunFolder | None) -> typer.Exit:
+    """Say how to go on without the process that is gone; exit status 3."""
+    remedy = "" if folder is None else f" Go on with: annealz resume {folder.path}"
+    print(f"annealz: {error}{remedy}", file=sys.stderr)
+    return typer.Exit(_LOST)

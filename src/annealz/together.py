@@ -1,0 +1,93 @@
+"""One estimate, asked for in every process of a team: the first leads, the others help, all get it."""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import ParamSpec
+
+from annealz.assist import assist
+from annealz.distributed import current_team
+from annealz.estimate import Estimate
+from annealz.formats.archive import pack_archive, unpack_archive
+from annealz.formats.run import run_from_arrays, run_to_arrays
+from annealz.runner import Observe, estimate_of, observers_of
+from annealz.schedules.schedule import Schedule
+from annealz.team import LostProcess, Team
+
+__all__ = ["help_out", "leading", "together"]
+
+Given = ParamSpec("Given")
+
+
+def together(function: Callable[Given, Estimate]) -> Callable[Given, Estimate]:
+    """The function, called by all processes of a team and run by the one that leads it."""
+
+    @functools.wraps(function)
+    def call(*arguments: Given.args, **options: Given.kwargs) -> Estimate:
+        team = current_team()
+        if not team.is_leader:
+            observe = options.get("observe")
+            estimate = help_out(team, observe)  # pyright: ignore[reportArgumentType]
+            assert estimate is not None
+            return estimate
+        with leading(team):
+            estimate = function(*arguments, **options)
+            _hand_out(team, estimate)
+        return estimate
+
+    return call
+
+
+@contextlib.contextmanager
+def leading(team: Team) -> Iterator[None]:
+    """What fails here stops the others too."""
+    try:
+        yield
+    except BaseException as error:
+        kinds = (("interrupt", KeyboardInterrupt), ("lost", LostProcess))
+        why = next((name for name, kind in kinds if isinstance(error, kind)), "error")
+        team.dismiss(why, str(error) or "process 0 was interrupted.")
+        raise
+
+
+def help_out(
+    team: Team, observe: Observe | None = None, *, wants_result: bool = True
+) -> Estimate | None:
+    """Help with an estimate that process 0 leads; its result, if wanted."""
+    assist(team, observers_of(observe))
+    team.answer("wants", is_wanted=wants_result)
+    if not wants_result:
+        return None
+    message = team.listen()
+    settings = message.fields["settings"]
+    arrays, meta = unpack_archive(message.payload, "what process 0 sent")
+    schedule = Schedule(arrays.pop("betas"), meta["schedule"], meta["provenance"])
+    runs = [
+        run_from_arrays(
+            {k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)},
+            meta[name],
+            schedule,
+        )
+        for name in ("run|", "reverse|")
+        if name in meta
+    ]
+    return estimate_of(settings, runs[0], runs[1] if len(runs) > 1 else None)
+
+
+def _hand_out(team: Team, estimate: Estimate) -> None:
+    """Say that the estimate is done, and send it to those who want it."""
+    if team.size == 1:
+        return
+    team.tell("done")
+    answers = team.collect("wants")
+    eager = {p for p, answer in answers.items() if answer.fields["is_wanted"]}
+    if not eager:
+        return
+    schedule = estimate.run.schedule
+    arrays, meta = {"betas": schedule.betas}, {}
+    for name, run in (("run|", estimate.run), ("reverse|", estimate.reverse)):
+        if run is not None:
+            of_run, meta[name] = run_to_arrays(run)
+            arrays |= {f"{name}{key}": array for key, array in of_run.items()}
+    meta |= {"schedule": schedule.name, "provenance": schedule.provenance}
+    team.tell("result", pack_archive(arrays, meta), eager, settings=estimate.settings)
