@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.fused.chunk import Chains, Span
 from annealz.numerics import add_compensated
 from annealz.random import Stream
 from annealz.resampling import Resampling
@@ -25,12 +26,13 @@ __all__ = [
     "Block",
     "Record",
     "advance",
+    "advance_fused",
     "start",
     "start_reverse",
     "window",
 ]
 
-CHUNK_CAPACITY = 4096  # steps a compiled chunk can hold
+CHUNK_CAPACITY = 16384  # steps a compiled chunk can hold
 RECORD_CAPACITY = 256  # records a compiled chunk can hold
 _ROUND_STEPS = {"gpu": 16}  # steps a round of known length, by platform; elsewhere none
 
@@ -134,6 +136,23 @@ def advance(
     return eqx.tree_at(lambda b: b.x, block, path.store(path.unpack(block.x))), records
 
 
+@eqx.filter_jit
+def advance_fused(
+    fused, path, stream, block, first_chain, num_chains, betas, start, stop, every, last
+):
+    """The same by fused steps, which tell the slope and nothing else."""
+    chains = first_chain + jnp.arange(block.log_weights.shape[0])
+    held = Chains(chains, path.restore(block.x), block.log_weights, block.compensation)
+    span = Span(start, stop, every, last, RECORD_CAPACITY)
+    held, (log_weights, compensation, slope) = fused(stream, held, betas, span)
+    is_real = chains < num_chains
+    records = jax.vmap(lambda w, c, u: _summary(w, c, {"slope": u}, is_real))(
+        log_weights, compensation, slope
+    )
+    block = Block(path.store(held.x), held.log_weights, held.compensation, block.carries)
+    return block, records
+
+
 def _repeat(step, start, stop, block: Block) -> Block:
     """step(stop - 1, … step(start, block)).
 
@@ -154,15 +173,22 @@ def _repeat(step, start, stop, block: Block) -> Block:
 
 
 def _record(path, observers, block: Block, beta, is_real) -> Record:
-    largest = jnp.max(jnp.where(is_real, block.log_weights, -jnp.inf))
-    weights = jnp.where(is_real, jnp.exp(block.log_weights - largest + block.compensation), 0)
+    values = {
+        name: observer.measure(block.carries[name], block.x, path, beta)
+        for name, observer in observers.items()
+    }
+    return _summary(block.log_weights, block.compensation, values, is_real)
+
+
+def _summary(log_weights, compensation, values: dict[str, jax.Array], is_real) -> Record:
+    largest = jnp.max(jnp.where(is_real, log_weights, -jnp.inf))
+    weights = jnp.where(is_real, jnp.exp(log_weights - largest + compensation), 0)
     total = weights.sum()
     means, variances = {}, {}
-    for name, observer in observers.items():
-        values = observer.measure(block.carries[name], block.x, path, beta)
-        shares = (weights / total).reshape(-1, *(1,) * (values.ndim - 1))
-        means[name] = (shares * values).sum(0)
-        variances[name] = (shares * (values - means[name]) ** 2).sum(0)
+    for name, value in values.items():
+        shares = (weights / total).reshape(-1, *(1,) * (value.ndim - 1))
+        means[name] = (shares * value).sum(0)
+        variances[name] = (shares * (value - means[name]) ** 2).sum(0)
     return Record(largest, total, (weights**2).sum(), means, variances)
 
 

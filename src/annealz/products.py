@@ -75,18 +75,21 @@ class BinaryProduct(eqx.Module):
             return self.scale * (product[:, :outputs] + product[:, half : half + outputs])
         return self.scale * product[:, :outputs]
 
+    @property
+    def terms(self) -> tuple[Float[Array, "units outputs"], Float[Array, "units outputs"]]:
+        """High and low, where M is split."""
+        units, outputs = self.shape
+        if self._is_wide:
+            half = self.matrix.shape[1] // 2
+            return self.matrix[:units, :outputs], self.matrix[:units, half : half + outputs]
+        return self.matrix[:units, :outputs], self.matrix[units : 2 * units, :outputs]
+
     def dense(self) -> np.ndarray:
         """M itself, float64 (units, outputs), as it is held."""
-        matrix = np.asarray(self.matrix, np.float64)
-        units, outputs = self.shape
         if not self.is_split:
-            return matrix
-        if self._is_wide:
-            half = matrix.shape[1] // 2
-            both = matrix[:units, :outputs] + matrix[:units, half : half + outputs]
-        else:
-            both = matrix[:units, :outputs] + matrix[units : 2 * units, :outputs]
-        return float(self.scale) * both
+            return np.asarray(self.matrix, np.float64)
+        high, low = (np.asarray(term, np.float64) for term in self.terms)
+        return float(self.scale) * (high + low)
 
     @property
     def _is_wide(self) -> bool:

@@ -18,9 +18,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.advance import Block, Record, advance, start, start_reverse, window
+from annealz.advance import (
+    Block,
+    Record,
+    advance,
+    advance_fused,
+    start,
+    start_reverse,
+    window,
+)
 from annealz.blocks import split_chains
 from annealz.checkpoint import digest_of
+from annealz.fused import choose_fused
 from annealz.kernels.abstract import AbstractKernel
 from annealz.observers import AbstractObserver
 from annealz.paths.abstract import AbstractPath
@@ -82,9 +91,10 @@ class Work:
 
     @functools.cached_property
     def given(self) -> tuple:
-        """What every block needs: path, kernel, observers, random bits."""
+        """What every block needs: path, kernel, observers, random bits, and fused steps if any."""
         kernel = self.kernel.reversed() if self.is_reverse else self.kernel
-        return self.path, kernel, self.observers, Stream(self.seed, self.purpose)
+        fused = choose_fused(self.path, kernel, self.observers, self.resampling, self.blocks[1])
+        return self.path, kernel, self.observers, Stream(self.seed, self.purpose), fused
 
     @property
     def terms(self) -> dict[str, Any]:
@@ -111,7 +121,7 @@ class Work:
 
     def first(self, given: tuple, i: int, draws: np.ndarray | None) -> Block:
         """Block i before its first step: draws from the base, or what follows these of the target."""
-        path, kernel, observers, stream = given
+        path, kernel, observers, stream, _ = given
         starts, width = self.blocks
         if draws is not None:
             return start_reverse(path, kernel, observers, stream, jnp.int32(starts[i]), draws)
@@ -131,14 +141,19 @@ class Work:
 
     def advance(self, given: tuple, i: int, block: Block, step: int, stop: int):
         """Block i after steps step + 1 .. stop, and its part of what is told of them."""
-        path, kernel, observers, stream = given
+        path, kernel, observers, stream, fused = given
         first, width = self.blocks[0][i], self.blocks[1]
-        block, record = jax.block_until_ready(
-            advance(path, kernel, observers, stream, block, jnp.int32(first),
-                    jnp.int32(self.num_chains), window(self.betas, step), jnp.int32(step),
-                    jnp.int32(stop), jnp.int32(self.every), jnp.int32(self.num_steps),
-                    self.is_reverse, self.resampling)
-        )  # fmt: skip
+        numbers = (first, self.num_chains, step, stop, self.every, self.num_steps)
+        first_chain, num_chains, start, end, every, last = map(jnp.int32, numbers)
+        betas = window(self.betas, step)
+        if fused is not None:
+            taken = advance_fused(
+                fused, path, stream, block, first_chain, num_chains, betas, start, end, every, last
+            )
+        else:
+            taken = advance(path, kernel, observers, stream, block, first_chain, num_chains, betas,
+                            start, end, every, last, self.is_reverse, self.resampling)  # fmt: skip
+        block, record = jax.block_until_ready(taken)
         count = len(recorded_steps(step, stop, self.every, self.num_steps))
         record = jax.tree.map(lambda a: np.asarray(a)[:count], record)
         return block, Part(record, tally(block, min(width, self.num_chains - first)))

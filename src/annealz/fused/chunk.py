@@ -8,7 +8,9 @@ from jaxtyping import Array, Float, Integer
 
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["Chains", "Span", "largest_field"]
+__all__ = ["SHARED_BYTES", "Chains", "Span", "largest_field"]
+
+SHARED_BYTES = 228_000  # of a multiprocessor that a program may plan with: 4 kB less than there are
 
 
 class Chains(NamedTuple):

@@ -13,11 +13,11 @@ multiprocessors share.
 Products are sums of integers, and exact. A column of the weights, of largest entry m, is held as 24-bit
 integers of three signed bytes,
 
-    W = s (2^16 t0 + 2^8 t1 + t2) + r,     s = m / (127 2^16),     |r| <= s / 2 = m 2^-24
+    W = s (2^16 t0 + 2^8 t1 + t2) + r,     s = m / (127 2^16),     |r| <= s / 2 = m 2^-23.99
 
-so that r is at most the rounding of a float32 of the size of m; tensor cores multiply bytes twice as fast
-as half-precision numbers. The order of summation changes nothing, and no chain's numbers depend on its
-neighbours. Random bits are the same as elsewhere.
+so that r is no more than the rounding of a float32 of the size of m, but for a hundredth; tensor cores
+multiply bytes twice as fast as half-precision numbers. The order of summation changes nothing, and no
+chain's numbers depend on its neighbours. Random bits are the same as elsewhere.
 
 A grid can only wait for itself where all of it runs at once: one program a multiprocessor. Should one be
 kept from running, the others stop waiting after some seconds and the log weights become NaN, which the
@@ -35,7 +35,7 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Float, Int8
 
 from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.fused.chunk import Chains, Span, largest_field
+from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field
 from annealz.numerics import add_compensated
 from annealz.paths.geometric import GeometricPath
 from annealz.random import Stream, row_keys
@@ -47,7 +47,6 @@ _LATENT, _STATE = 32, 64  # units a program
 _LARGEST_TILE = 512
 _PIECE = 512  # steps whose keys are computed at a time
 _NUM_WARPS = 8
-_SHARED_BYTES = 160_000  # of weights, in one program
 _NEVER = -1e4  # logit of a unit that is only filling
 _PATIENCE = 20_000_000  # looks at a counter, a piece
 _LINE = 32  # integers a line of the cache
@@ -60,8 +59,9 @@ def fits(path: GeometricPath, num_processors: int) -> bool:
     """Whether the weights fit into the programs of a team, and the team into the device."""
     units, outputs = path.to_latent.shape
     wide, high = _filled(outputs, _LATENT), _filled(units, _STATE)
-    held = 3 * max(_LATENT * high, _STATE * wide)
-    return held <= _SHARED_BYTES and wide // _LATENT + high // _STATE <= num_processors
+    above = (_CHAINS + len(_UP[0]) * _LATENT) * high  # states and weights
+    below = (_CHAINS + 3 * _STATE) * wide
+    return max(above, below) <= SHARED_BYTES and wide // _LATENT + high // _STATE <= num_processors
 
 
 class LargeSteps(eqx.Module):
@@ -375,8 +375,8 @@ def _bytes(
     In a group the rows come `width` at a time, of one byte after the other.
     """
     largest = np.abs(matrix).max(axis=1, keepdims=True)
-    scale = np.where(largest > 0, largest, 1.0) / _LARGEST
-    left, terms = np.rint(matrix / scale).astype(np.int64), []
+    scale = (np.where(largest > 0, largest, 1.0) / _LARGEST).astype(np.float32)
+    left, terms = np.rint(matrix / scale.astype(np.float64)).astype(np.int64), []
     for _ in range(3):
         byte = (left + 128) % 256 - 128
         terms.insert(0, byte.reshape(-1, 1, width, matrix.shape[1]))
@@ -386,7 +386,7 @@ def _bytes(
         for group in groups
     )
     arrays = tuple(jnp.asarray(a.reshape(-1, matrix.shape[1]), jnp.int8) for a in stacked)
-    return arrays, jnp.asarray(scale[:, 0], jnp.float32)
+    return arrays, jnp.asarray(scale[:, 0])
 
 
 def _cuts(size: int) -> list[tuple[int, int]]:

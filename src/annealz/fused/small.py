@@ -26,7 +26,7 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Float
 
 from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.fused.chunk import Chains, Span, largest_field
+from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field
 from annealz.numerics import add_compensated
 from annealz.paths.geometric import GeometricPath
 from annealz.products import BinaryProduct
@@ -38,14 +38,16 @@ _CHAINS = 8  # a program
 _LARGEST_TILE = 256
 _PIECE = 512  # steps whose keys are computed at a time
 _NUM_WARPS = 4
-_SHARED_BYTES = 190_000  # of weights, once for either product
 _NEVER = -1e4  # logit of a unit that is only filling
 
 
 def fits(path: GeometricPath) -> bool:
     """Whether the model is small enough."""
     units, outputs = path.to_latent.shape
-    return 2 * 2 * 2 * sum(_tiles(units)) * _rows(outputs) <= _SHARED_BYTES
+    filled, rows = sum(_tiles(units)), _rows(outputs)
+    return (
+        2 * filled * (2 * 2 * rows + _CHAINS) <= SHARED_BYTES
+    )  # weights, once a product, and states
 
 
 class SmallSteps(eqx.Module):
@@ -66,10 +68,8 @@ class SmallSteps(eqx.Module):
             product = BinaryProduct(product.matrix, is_split=True)
         units, outputs = product.shape
         rows, filled = _rows(outputs), sum(_tiles(units))
-        half = product.matrix.shape[1] // 2
-        terms = (product.matrix[:units, :outputs], product.matrix[:units, half : half + outputs])
         fill = ((0, filled - units), (0, rows - outputs))
-        self.weights = jnp.concatenate([jnp.pad(term, fill) for term in terms], axis=1)
+        self.weights = jnp.concatenate([jnp.pad(term, fill) for term in product.terms], axis=1)
         self.scalars = jnp.stack([product.scale, jnp.float32(largest_field(path))])
         latent, units_left = (0, rows - outputs + 1), (0, filled - units)
         self.latent_bias = jnp.tile(jnp.pad(path.latent_bias, latent), 2)
