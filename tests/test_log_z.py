@@ -9,8 +9,7 @@ import pytest
 
 import annealz
 from annealz import log_z as door
-from annealz import runner
-from annealz import sizing
+from annealz import runner, sizing
 from annealz.bases.choose import choose_base
 from annealz.estimators import effective_sample_size, log_mean
 from annealz.folder import RunFolder
