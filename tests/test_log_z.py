@@ -9,7 +9,7 @@ import pytest
 
 import annealz
 from annealz import log_z as door
-from annealz import sizing
+from annealz import runner, sizing
 from annealz.bases.choose import choose_base
 from annealz.estimators import effective_sample_size, log_mean
 from annealz.folder import RunFolder
@@ -147,14 +147,14 @@ HOUR = 3600.0
 
 def in_time(monkeypatch, *, pace: float, seconds: float, **settings) -> annealz.Estimate:
     """A run on a machine of this speed, each part of which takes so many seconds."""
-    real = door.anneal
+    real = runner.anneal
 
     def run_of(*arguments, **options):
         return dataclasses.replace(real(*arguments, **options), seconds=seconds)
 
     monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(pace, 123, 0.0))
     monkeypatch.setattr(sizing, "time_steps", lambda *arguments: Timing(pace, 123, 0.0))
-    monkeypatch.setattr(door, "anneal", run_of)
+    monkeypatch.setattr(runner, "anneal", run_of)
     return annealz.estimate_log_z(MODEL, seed=3, **settings)
 
 
@@ -396,7 +396,8 @@ def test_what_contradicts_itself_is_refused_before_any_work(
     def never(*arguments, **options):
         raise AssertionError("work was begun")
 
-    for name in ("anneal", "plan_schedule", "forecast", "choose_marginal"):
+    monkeypatch.setattr(runner, "anneal", never)
+    for name in ("plan_schedule", "forecast", "choose_marginal"):
         monkeypatch.setattr(door, name, never)
     with pytest.raises(ValueError, match=words) as refusal:
         annealz.estimate_log_z(MODEL, out=tmp_path / "r", **options)

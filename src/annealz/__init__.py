@@ -2,6 +2,7 @@
 
 from importlib.metadata import version as _version
 
+from annealz import distributed as distributed
 from annealz.along import log_z_along as log_z_along
 from annealz.anneal import Progress as Progress
 from annealz.anneal import anneal as anneal

@@ -140,7 +140,7 @@ def _run(
     else:
         crew.begin(draws)
     limit = min(CHUNK_CAPACITY, (RECORD_CAPACITY - 1) * work.every)
-    messages: list[str] = []
+    messages = [] if crew.idle is None else [crew.idle]
     began = saved = time.monotonic()
 
     def save() -> None:

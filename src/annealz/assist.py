@@ -4,6 +4,7 @@ It decides nothing, prints nothing and writes nothing. What the run is given com
 functions to be observed, which every process must have been given alike.
 """
 
+import contextlib
 from collections.abc import Mapping
 
 from annealz.bases.bernoulli import BernoulliBase
@@ -28,8 +29,7 @@ def pack_inputs(model: RBM, base: BernoulliBase, schedule: Schedule, settings: d
 
 def assist(team: Team, observers: Mapping[str, AbstractObserver]) -> None:
     """Help with one estimate, until the leader says that it is done."""
-    helper = _Helper(team, observers)
-    with team.interrupts_passed_on():
+    with contextlib.closing(_Helper(team, observers)) as helper, team.interrupts_passed_on():
         while (message := team.listen()).kind != "done":
             try:
                 helper.obey(message)
@@ -52,6 +52,10 @@ class _Helper:
     def __init__(self, team: Team, observers: Mapping[str, AbstractObserver]):
         self.team, self.observers = team, observers
         self.share: Share | None = None
+
+    def close(self) -> None:
+        if self.share is not None:
+            self.share.close()
 
     def obey(self, message: Message) -> None:
         kind, fields, payload = message
@@ -82,8 +86,11 @@ class _Helper:
                 "the same version of annealz."
             )
         owners = self.team.owners(len(work.blocks[0]))
-        mine = [i for i, owner in enumerate(owners) if owner == self.team.index]
-        self.share = Share(work, mine, local_devices())
+        self.close()
+        self.share = Share(work, self._of(owners), local_devices())
+
+    def _of(self, owners: list[int]) -> list[int]:
+        return [i for i, owner in enumerate(owners) if owner == self.team.index]
 
     def _go_on(self, share: Share, message: Message) -> None:
         kind, fields, payload = message

@@ -66,6 +66,19 @@ class Crew:
     def close(self) -> None:
         self._share.close()
 
+    @property
+    def idle(self) -> str | None:
+        """What to say where some devices have no block."""
+        here, count = len(local_devices()), len(self._owners)
+        devices = here if self.team.size == 1 else sum(self.team.num_devices)
+        if count >= devices:
+            return None
+        chains, width = self.work.num_chains, self.work.blocks[1]
+        return (
+            f"{count} of {devices} devices had work: {chains:,} chains are {count} of the blocks that "
+            f"devices take; {devices * width:,} chains would take no longer."
+        )
+
     def _of(self, p: int) -> list[int]:
         return [i for i, owner in enumerate(self._owners) if owner == p]
 

@@ -107,7 +107,7 @@ class Team:
             elif message.kind == "failed":
                 self._lost = p
                 raise ValueError(f"process {p} failed: {message.fields['text']}")
-            elif message.kind == kind:  # else it was sent before an interrupt
+            elif message.kind == kind:  # else it is, or was sent before, an interrupt
                 answers[p] = message
         return answers
 
@@ -141,8 +141,9 @@ class Team:
                     continue
                 if message.kind == "interrupt":
                     _thread.interrupt_main()
-                else:
-                    self._inbox.put((index[connection], message))
+                self._inbox.put(
+                    (index[connection], message)
+                )  # an interrupt too: it wakes who waits
 
     # --- the others ---
 

@@ -9,7 +9,7 @@ JAX and runs as many blocks side by side as it has cores.
 import dataclasses
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ class Work:
 
     path: AbstractPath
     kernel: AbstractKernel
-    observers: dict[str, AbstractObserver]
+    observers: Mapping[str, AbstractObserver]
     schedule: Schedule
     num_chains: int
     seed: int
