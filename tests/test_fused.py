@@ -169,7 +169,11 @@ def test_the_largest_field_bounds_all_of_them():
     path = path_of(6, 10, 2.0)
     states = (np.arange(1024)[:, None] >> np.arange(10) & 1).astype(np.float32)
     fields = states @ path.to_latent.dense()[:, :-1] + np.asarray(path.latent_bias_change)
-    assert np.abs(fields).max() <= largest_field(path) <= 4 * np.abs(fields).max()
+    assert (
+        np.abs(fields).max()
+        <= largest_field(path.to_latent.dense(), path)
+        <= 4 * np.abs(fields).max()
+    )
 
 
 def test_tiles_are_powers_of_two_that_cover_an_axis():

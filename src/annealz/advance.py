@@ -32,7 +32,7 @@ __all__ = [
     "window",
 ]
 
-CHUNK_CAPACITY = 16384  # steps a compiled chunk can hold
+CHUNK_CAPACITY = 32768  # steps a compiled chunk can hold
 RECORD_CAPACITY = 256  # records a compiled chunk can hold
 _ROUND_STEPS = {"gpu": 16}  # steps a round of known length, by platform; elsewhere none
 

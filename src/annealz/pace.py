@@ -4,6 +4,7 @@ import time
 
 __all__ = ["Pace"]
 
+_MOST_GROWTH = 64  # from one piece to the next
 _SECONDS = 0.25  # what a piece should take: an interrupt is answered within about this
 
 
@@ -25,7 +26,7 @@ class Pace:
         spent = max(time.monotonic() - self._began, 1e-4)
         if self._is_compiled and not self._is_fixed:
             ideal = self._asked * _SECONDS / spent
-            self.length = int(min(max(ideal, 1), 8 * self.length))
+            self.length = int(min(max(ideal, 1), _MOST_GROWTH * self.length))
         self._is_compiled = True
 
     def take(self, limit: int) -> int:

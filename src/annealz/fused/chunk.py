@@ -8,9 +8,10 @@ from jaxtyping import Array, Float, Integer
 
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["SHARED_BYTES", "Chains", "Span", "largest_field"]
+__all__ = ["SHARED_BYTES", "Chains", "Span", "largest_field", "piece_length"]
 
 SHARED_BYTES = 228_000  # of a multiprocessor that a program may plan with: 4 kB less than there are
+_MOST_KEYS, _LONGEST_PIECE = 2**22, 2048
 
 
 class Chains(NamedTuple):
@@ -39,7 +40,12 @@ class Span(NamedTuple):
         return jnp.where(is_recorded, (k - 1) // self.every - self.start // self.every, -1)
 
 
-def largest_field(path: GeometricPath) -> float:
-    """More than any field of a latent unit can be."""
-    weights = np.abs(path.to_latent.dense()[:, :-1]).sum(0)
+def largest_field(matrix: np.ndarray, path: GeometricPath) -> float:
+    """More than any field of a latent unit can be; `matrix` is that of the product with the state."""
+    weights = np.abs(matrix[:, :-1]).sum(0)
     return float((weights + np.abs(np.asarray(path.latent_bias_change, np.float64))).max())
+
+
+def piece_length(num_chains: int) -> int:
+    """Steps whose keys of random bits are computed at a time: 16 bytes a chain and step."""
+    return max(16, min(_LONGEST_PIECE, _MOST_KEYS // num_chains))

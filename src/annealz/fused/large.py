@@ -7,7 +7,8 @@ Some of a team draw latent units, some the state, each with its share of the wei
     down    logits of my 64 units of the state, and the draw of them                      (chains, 64)
 
 Those above start on a block when all of those below have done its last step, and the other way round,
-so that with two blocks a team all are busy. States travel as bytes through the cache that all
+so that with two blocks a team all are busy. Weights are told after the draws, while those below draw, and
+added up a step later, by the first of these. States travel as bytes through the cache that all
 multiprocessors share.
 
 Products are sums of integers, and exact. A column of the weights, of largest entry m, is held as 24-bit
@@ -35,7 +36,7 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Float, Int8
 
 from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field
+from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field, piece_length
 from annealz.numerics import add_compensated
 from annealz.paths.geometric import GeometricPath
 from annealz.random import Stream, row_keys
@@ -45,7 +46,6 @@ __all__ = ["LargeSteps", "fits"]
 _CHAINS = 128  # at a time
 _LATENT, _STATE = 32, 64  # units a program
 _LARGEST_TILE = 512
-_PIECE = 512  # steps whose keys are computed at a time
 _NUM_WARPS = 8
 _NEVER = -1e4  # logit of a unit that is only filling
 _PATIENCE = 20_000_000  # looks at a counter, a piece
@@ -91,7 +91,7 @@ class LargeSteps(eqx.Module):
         self.up, self.up_scale = _bytes(filled.T, _LATENT, _UP)
         filled[:, latent] = 0
         self.down, self.down_scale = _bytes(filled, _STATE, _DOWN)
-        self.largest = jnp.full(1, largest_field(path), jnp.float32)
+        self.largest = jnp.full(1, largest_field(matrix, path), jnp.float32)
         right = (0, right[1] + 1)
         self.latent_bias = jnp.pad(path.latent_bias, right)
         self.latent_change = jnp.pad(path.latent_bias_change, right)
@@ -114,21 +114,22 @@ class LargeSteps(eqx.Module):
             chains.x.astype(jnp.int8), ((0, fill), (0, len(self.state_bias) - self.num_units))
         )
         h = jnp.zeros((count + fill, len(self.latent_bias)), jnp.int8)
-        parts = jnp.zeros((2, 1 << (self._roles[0] - 1).bit_length(), count + fill), jnp.float32)
+        parts = jnp.zeros((4, 1 << (self._roles[0] - 1).bit_length(), count + fill), jnp.float32)
         pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
         records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
-        betas = jnp.pad(betas, (0, _PIECE))
+        length = piece_length(count)
+        betas = jnp.pad(betas, (0, length))
 
         def piece(i, held):
-            first = span.start + i * _PIECE
-            steps = (first + 1 + jnp.arange(_PIECE)).astype(jnp.uint32)[:, None]
+            first = span.start + i * length
+            steps = (first + 1 + jnp.arange(length)).astype(jnp.uint32)[:, None]
             keys = [row_keys(stream.key, draw, indices, steps) for draw in (0, 1)]
             keys = jnp.stack([word for pair in keys for word in pair], axis=1)
-            window = jax.lax.dynamic_slice(betas, (i * _PIECE,), (_PIECE + 1,))
-            taken = jnp.minimum(span.stop - first, _PIECE)
-            return self._steps(taken, span.slots(first, _PIECE), window, keys, held)
+            window = jax.lax.dynamic_slice(betas, (i * length,), (length + 1,))
+            taken = jnp.minimum(span.stop - first, length)
+            return self._steps(taken, span.slots(first, length), window, keys, held)
 
-        pieces = -(-(span.stop - span.start) // _PIECE)
+        pieces = -(-(span.stop - span.start) // length)
         held = jax.lax.fori_loop(0, pieces, piece, (v, h, parts, *pair, *records))
         v, _, _, *pair, log_weights, compensation, slope = held
         x = v[:count, : self.num_units].astype(chains.x.dtype)
@@ -200,46 +201,84 @@ def _program(
 
     if phase is not None:
         i = span[0]
-        part = mine(int(phase is _down), member)
-        at = team * _CHAINS
-        phase(part, at, part.ahead(at, i), betas[i], betas[i + 1], slots[i])
+        part, at = mine(int(phase is _down), member), team * _CHAINS
+        after = phase(part, at, part.ahead(at, i), betas[i], betas[i + 1], slots[i], i & 1)
+        if phase is _up:
+            after()
+        else:
+            _account(part, at, slots[i], i & 1, part.sums(at, i & 1))
         return
 
-    def work(do, role: int, which, size: int, other: int):
-        """My part of all steps, for all blocks of the team."""
-        part = mine(role, which)
+    count, num_mine = span[1], (num_blocks - team + teams - 1) // teams
+    done = [lambda at, role=role: (2 * at + role) * _LINE for role in (0, 1)]
+
+    def each_block(do, patience):
+        return jax.lax.fori_loop(0, num_mine, lambda n, left: do(team + n * teams, left), patience)
+
+    def give_up(patience):
+        """Tell that somebody did not come."""
+
+        @pl.when(patience == 0)
+        def _():
+            for_all = lambda at, _: state[3].__setitem__(  # noqa: E731
+                pl.ds(at * _CHAINS, _CHAINS), jnp.full(_CHAINS, jnp.nan)
+            )
+            each_block(for_all, None)
+
+    @pl.when(member < above)
+    def _():
+        part = mine(0, member)
 
         def step(i, patience):
             beta0, beta1, slot = betas[i], betas[i + 1], slots[i]
 
-            def block(n, patience):
-                at = team + n * teams
+            def block(at, patience):
                 ahead = part.ahead(at * _CHAINS, i)
-                counter = (2 * at + 1 - role) * _LINE
-                patience = _wait(counters, counter, other * (i + role), patience)
-                do(part, at * _CHAINS, ahead, beta0, beta1, slot)
-                _signal(counters, (2 * at + role) * _LINE)
+                patience = _wait(counters, done[1](at), below * i, patience)
+                weigh = _up(part, at * _CHAINS, ahead, beta0, beta1, slot, i & 1)
+                _signal(counters, done[0](at))
+                weigh()  # while those below draw
                 return patience
 
-            return jax.lax.fori_loop(0, (num_blocks - team + teams - 1) // teams, block, patience)
+            return each_block(block, patience)
 
-        patience = jax.lax.fori_loop(0, span[1], step, jnp.int32(_PATIENCE))
-
-        @pl.when(patience == 0)
-        def _():
-            def block(n, _):
-                rows = pl.ds((team + n * teams) * _CHAINS, _CHAINS)
-                state[3][rows] = jnp.full(_CHAINS, jnp.nan)
-
-            jax.lax.fori_loop(0, (num_blocks - team + teams - 1) // teams, block, None)
-
-    @pl.when(member < above)
-    def _():
-        work(_up, 0, member, above, below)
+        give_up(jax.lax.fori_loop(0, count, step, jnp.int32(_PATIENCE)))
+        each_block(lambda at, _: _signal(counters, done[0](at)), None)
 
     @pl.when(member >= above)
     def _():
-        work(_down, 1, member - above, below, above)
+        part = mine(1, member - above)
+
+        def step(i, patience):
+            beta0, beta1 = betas[i], betas[i + 1]
+            slot = slots[jnp.maximum(i - 1, 0)]
+
+            def block(at, patience):
+                ahead = part.ahead(at * _CHAINS, i)
+                patience = _wait(counters, done[0](at), above * (i + 1), patience)
+                sums = part.sums(at * _CHAINS, (i + 1) & 1)  # read early by all, for speed
+                _down(part, at * _CHAINS, ahead, beta0, beta1, slot, i & 1)
+
+                @pl.when((part.which == 0) & (i > 0))
+                def _():
+                    _account(part, at * _CHAINS, slot, (i + 1) & 1, sums)
+
+                _signal(counters, done[1](at))
+                return patience
+
+            return each_block(block, patience)
+
+        patience = jax.lax.fori_loop(0, count, step, jnp.int32(_PATIENCE))
+
+        @pl.when(part.which == 0)
+        def _():
+            def block(at, patience):
+                patience = _wait(counters, done[0](at), above * (count + 1), patience)
+                sums = part.sums(at * _CHAINS, (count + 1) & 1)
+                _account(part, at * _CHAINS, slots[count - 1], (count + 1) & 1, sums)
+                return patience
+
+            give_up(each_block(block, patience))
 
 
 class _Mine:
@@ -267,9 +306,14 @@ class _Mine:
         keys = [self._keys[i, 2 * self.role + j, rows][:, None] for j in (0, 1)]
         return keys, [ref[units][None, :] for ref in self._vectors]
 
+    def sums(self, at, parity):
+        """What all those above added to the weights, and the weights, of these chains."""
+        rows = pl.ds(at, _CHAINS)
+        return self.parts[2 * parity, :, rows], self.total[rows], self.carry[rows]
 
-def _up(mine: _Mine, at, ahead, beta0, beta1, slot):
-    """Fields and draws of my latent units, and their part of the weights."""
+
+def _up(mine: _Mine, at, ahead, beta0, beta1, slot, parity):
+    """Fields and draws of my latent units; what comes back tells their part of the weights."""
     rows = pl.ds(at, _CHAINS)
     (row0, row1), (scale, bias, change) = ahead
     product = _product(mine.v, rows, mine) * scale
@@ -281,42 +325,45 @@ def _up(mine: _Mine, at, ahead, beta0, beta1, slot):
     h = is_latent & is_one(row0, row1, column.astype(jnp.uint32), power, mine.interpret)
     mine.h[rows, pl.ds(mine.first, _LATENT)] = h.astype(jnp.int8)
 
-    low, width = jnp.minimum(beta0, beta1), jnp.abs(beta1 - beta0)
-    is_narrow = width * mine.largest < NARROW
-    terms = softplus_difference(bias + low * fields, width * fields, is_narrow, mine.interpret)
-    terms = jnp.where(is_latent, terms, width * drive).sum(1)
-    mine.parts[0, mine.which, rows] = jnp.where(beta1 >= beta0, terms, -terms)
+    def weigh():
+        low, width = jnp.minimum(beta0, beta1), jnp.abs(beta1 - beta0)
+        is_narrow = width * mine.largest < NARROW
+        terms = softplus_difference(bias + low * fields, width * fields, is_narrow, mine.interpret)
+        terms = jnp.where(is_latent, terms, width * drive).sum(1)
+        mine.parts[2 * parity, mine.which, rows] = jnp.where(beta1 >= beta0, terms, -terms)
 
-    @pl.when(slot >= 0)
-    def _():
-        slope = drive + fields / (1 + exp2(power, mine.interpret))
-        mine.parts[1, mine.which, rows] = slope.sum(1)
+        @pl.when(slot >= 0)
+        def _():
+            slope = drive + fields / (1 + exp2(power, mine.interpret))
+            mine.parts[2 * parity + 1, mine.which, rows] = slope.sum(1)
+
+    return weigh
 
 
-def _down(mine: _Mine, at, ahead, beta0, beta1, slot):
-    """Draws of my units of the state; the first of us adds up the weights."""
+def _down(mine: _Mine, at, ahead, beta0, beta1, slot, parity):
+    """Draws of my units of the state."""
     rows = pl.ds(at, _CHAINS)
     (row0, row1), (scale, bias, change) = ahead
-    sums = (
-        mine.parts[0, :, rows],
-        mine.total[rows],
-        mine.carry[rows],
-    )  # read early by all, for speed
     product = _product(mine.h, rows, mine)
     power = -LOG2_E * (bias + beta1 * change + (beta1 * scale) * product)
     column = (mine.first + jnp.arange(_STATE, dtype=jnp.int32)).astype(jnp.uint32)
     v = is_one(row0, row1, column[None, :], power, mine.interpret)
     mine.v[rows, pl.ds(mine.first, _STATE)] = v.astype(jnp.int8)
 
+
+def _account(mine: _Mine, at, slot, parity, sums):
+    """Add up the weights of a step, by the first of those below."""
+
     @pl.when(mine.which == 0)
     def _():
+        rows = pl.ds(at, _CHAINS)
         parts, total, carry = sums
         total, carry = add_compensated(total, carry, parts.sum(0))
         mine.total[rows], mine.carry[rows] = total, carry
 
         @pl.when(slot >= 0)
         def _():
-            slope = mine.parts[1, :, rows].sum(0)
+            slope = mine.parts[2 * parity + 1, :, rows].sum(0)
             for ref, value in zip(mine.records, (total, carry, slope), strict=True):
                 ref[slot, rows] = value
 
@@ -376,16 +423,16 @@ def _bytes(
     """
     largest = np.abs(matrix).max(axis=1, keepdims=True)
     scale = (np.where(largest > 0, largest, 1.0) / _LARGEST).astype(np.float32)
-    left, terms = np.rint(matrix / scale.astype(np.float64)).astype(np.int64), []
-    for _ in range(3):
-        byte = (left + 128) % 256 - 128
-        terms.insert(0, byte.reshape(-1, 1, width, matrix.shape[1]))
-        left = (left - byte) // 256
+    shifted = np.rint(matrix / scale.astype(np.float64)).astype(np.int32) + 0x808080
+    terms = [
+        ((shifted >> shift & 255) - 128).astype(np.int8).reshape(-1, 1, width, matrix.shape[1])
+        for shift in (16, 8, 0)
+    ]  # each byte of 128 more than it is
     stacked = (
         np.concatenate([np.zeros_like(terms[0]) if b is None else terms[b] for b in group], axis=1)
         for group in groups
     )
-    arrays = tuple(jnp.asarray(a.reshape(-1, matrix.shape[1]), jnp.int8) for a in stacked)
+    arrays = tuple(jnp.asarray(a.reshape(-1, matrix.shape[1])) for a in stacked)
     return arrays, jnp.asarray(scale[:, 0])
 
 

@@ -26,7 +26,7 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Float
 
 from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field
+from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field, piece_length
 from annealz.numerics import add_compensated
 from annealz.paths.geometric import GeometricPath
 from annealz.products import BinaryProduct
@@ -36,7 +36,6 @@ __all__ = ["SmallSteps", "fits"]
 
 _CHAINS = 8  # a program
 _LARGEST_TILE = 256
-_PIECE = 512  # steps whose keys are computed at a time
 _NUM_WARPS = 4
 _NEVER = -1e4  # logit of a unit that is only filling
 
@@ -70,7 +69,7 @@ class SmallSteps(eqx.Module):
         rows, filled = _rows(outputs), sum(_tiles(units))
         fill = ((0, filled - units), (0, rows - outputs))
         self.weights = jnp.concatenate([jnp.pad(term, fill) for term in product.terms], axis=1)
-        self.scalars = jnp.stack([product.scale, jnp.float32(largest_field(path))])
+        self.scalars = jnp.stack([product.scale, jnp.float32(largest_field(product.dense(), path))])
         latent, units_left = (0, rows - outputs + 1), (0, filled - units)
         self.latent_bias = jnp.tile(jnp.pad(path.latent_bias, latent), 2)
         self.latent_change = jnp.tile(jnp.pad(path.latent_bias_change, latent), 2)
@@ -87,18 +86,19 @@ class SmallSteps(eqx.Module):
         states = jnp.pad(states, ((0, fill), (0, self.weights.shape[0] - self.num_units))).T
         pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
         records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
-        betas = jnp.pad(betas, (0, _PIECE))
+        length = piece_length(count)
+        betas = jnp.pad(betas, (0, length))
 
         def piece(i, held):
-            first = span.start + i * _PIECE
-            steps = (first + 1 + jnp.arange(_PIECE)).astype(jnp.uint32)[:, None]
+            first = span.start + i * length
+            steps = (first + 1 + jnp.arange(length)).astype(jnp.uint32)[:, None]
             keys = [row_keys(stream.key, draw, indices, steps) for draw in (0, 1)]
             keys = jnp.stack([word for pair in keys for word in pair], axis=1)
-            window = jax.lax.dynamic_slice(betas, (i * _PIECE,), (_PIECE + 1,))
-            taken = jnp.minimum(span.stop - first, _PIECE).reshape(1)
-            return self._call(taken, span.slots(first, _PIECE), window, keys, *held)
+            window = jax.lax.dynamic_slice(betas, (i * length,), (length + 1,))
+            taken = jnp.minimum(span.stop - first, length).reshape(1)
+            return self._call(taken, span.slots(first, length), window, keys, *held)
 
-        pieces = -(-(span.stop - span.start) // _PIECE)
+        pieces = -(-(span.stop - span.start) // length)
         states, *pair, log_weights, compensation, slope = jax.lax.fori_loop(
             0, pieces, piece, (states, *pair, *records)
         )
