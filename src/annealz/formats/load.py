@@ -1,10 +1,22 @@
-"""A model by its packaged name or from a file."""
+"""A model by its packaged name or from a file of any format, told by its first bytes.
+
+    PK                              npz: np.savez, or annealz's own (`npz.py`)
+    MATLAB 5.0, or .mat             MATLAB up to version 7 (`mat.py`)
+    HDF, or MATLAB 7.3              HDF5: a training of rbms, MATLAB 7.3, plain datasets (`hdf5.py`)
+    length, then {                  safetensors (`safetensors.py`)
+
+The names of the arrays tell the layout (`layouts.py`).
+"""
 
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from annealz.formats.hdf5 import HDF5_MAGIC, read_hdf5
+from annealz.formats.layouts import rbm_of
+from annealz.formats.mat import MAT_MAGIC, read_mat
 from annealz.formats.npz import load_rbm
+from annealz.formats.safetensors import is_safetensors, read_safetensors
 from annealz.models.rbm import RBM
 
 __all__ = ["DEFAULT_MODEL", "load_model", "packaged_models"]
@@ -22,15 +34,41 @@ def load_model(name: str | Path) -> tuple[RBM, dict[str, Any]]:
     """The model of a packaged name or file, and its record.
 
     The record holds at least "name"; "exact_log_z" only where it was recorded for these very
-    parameters.
+    parameters. Of a training of rbms the last update is taken, or the one that is named after the file:
+    `training.h5/update_100`.
     """
     packaged = packaged_models()
-    path = packaged.get(str(name), Path(name))
+    path, update = packaged.get(str(name), Path(name)), None
+    if not path.exists() and path.parent.is_file():
+        path, update = path.parent, path.name
     if not path.exists():
         raise ValueError(
             f"unknown model {str(name)!r}: give a file, or one of {', '.join(packaged)}."
         )
-    model, meta = load_rbm(path)
+    model, meta = _read(path, update)
     if meta.get("digest") != model.digest:
         meta.pop("exact_log_z", None)
     return model, {"name": path.stem, **meta}
+
+
+def _read(path: Path, update: str | None) -> tuple[RBM, dict[str, Any]]:
+    head = _head(path)
+    if HDF5_MAGIC in (head[:8], head[512:520]):
+        arrays, update = read_hdf5(path, update)
+        name = {"name": f"{path.stem}/{update}"} if update else {}
+        return rbm_of(arrays, path), name
+    if update is not None:
+        raise ValueError(f"{path} is no HDF5 file, so that it holds no {update}.")
+    if head.startswith(MAT_MAGIC) or path.suffix == ".mat":
+        return rbm_of(read_mat(path), path), {}
+    if is_safetensors(head):
+        return rbm_of(read_safetensors(path), path), {}
+    return load_rbm(path)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(1024)
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}.") from error

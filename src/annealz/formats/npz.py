@@ -1,7 +1,8 @@
 """RBMs as npz files: `weights` (hidden, visible), `hidden_bias`, `visible_bias`.
 
-`visible_means` (the data's base rate) is optional. A plain `np.savez` of the three arrays loads;
-files written here carry a checksum and a JSON record (name, training settings, exact log Z).
+The names of other programs are read as well (`layouts.py`). `visible_means` (the data's base rate) is
+optional. A plain `np.savez` of the three arrays loads; files written here carry a checksum and a JSON
+record (name, training settings, exact log Z).
 """
 
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from annealz.formats.archive import load_archive, save_archive
+from annealz.formats.layouts import rbm_of
 from annealz.models.rbm import RBM
 
 __all__ = ["load_rbm", "save_rbm"]
@@ -20,22 +22,7 @@ _REQUIRED = ("weights", "hidden_bias", "visible_bias")
 def load_rbm(path: str | Path) -> tuple[RBM, dict[str, Any]]:
     """The RBM of an npz file, and its record (empty for a plain file)."""
     arrays, meta = load_archive(path, need_checksum=False)
-    missing = [name for name in _REQUIRED if name not in arrays]
-    if missing:
-        raise ValueError(
-            f"{path} lacks {', '.join(missing)}: an RBM file holds weights (hidden, visible), "
-            f"hidden_bias and visible_bias, this one holds {', '.join(sorted(arrays)) or 'nothing'}."
-        )
-    try:
-        model = RBM.checked(
-            arrays["weights"],
-            arrays["hidden_bias"],
-            arrays["visible_bias"],
-            arrays.get("visible_means"),
-        )
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    return model, meta
+    return rbm_of(arrays, path), meta
 
 
 def save_rbm(path: str | Path, model: RBM, meta: dict[str, Any] | None = None) -> None:

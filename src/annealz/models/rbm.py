@@ -9,7 +9,7 @@ Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible
 """
 
 import hashlib
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -71,6 +71,18 @@ class RBM(eqx.Module):
                     f"({shape[axis]},), got shape {arrays[name].shape}."
                 )
         return cls(**arrays)
+
+    @classmethod
+    def from_sklearn(cls, estimator: Any) -> Self:
+        """The distribution of a fitted `sklearn.neural_network.BernoulliRBM`."""
+        names = ("components_", "intercept_hidden_", "intercept_visible_")
+        missing = [name for name in names if not hasattr(estimator, name)]
+        if missing:
+            raise ValueError(
+                f"estimator must be a fitted BernoulliRBM of scikit-learn, got a "
+                f"{type(estimator).__name__} without {', '.join(missing)}: fit it first."
+            )
+        return cls.checked(*(getattr(estimator, name) for name in names))
 
     @property
     def num_hidden(self) -> int:
