@@ -1,6 +1,9 @@
 """Paths from a tractable distribution to the target."""
 
 from annealz.paths.abstract import AbstractBipartitePath as AbstractBipartitePath
+from annealz.paths.abstract import AbstractLatentPath as AbstractLatentPath
 from annealz.paths.abstract import AbstractPath as AbstractPath
 from annealz.paths.geometric import MARGINALS as MARGINALS
 from annealz.paths.geometric import GeometricPath as GeometricPath
+from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
+from annealz.paths.layers import LayerPath as LayerPath

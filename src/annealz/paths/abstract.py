@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.random import Bits
 
-__all__ = ["AbstractBipartitePath", "AbstractPath"]
+__all__ = ["AbstractBipartitePath", "AbstractLatentPath", "AbstractPath"]
 
 
 class AbstractPath(eqx.Module):
@@ -60,7 +60,19 @@ class AbstractPath(eqx.Module):
         return jax.jvp(lambda b: self.log_density(x, b), (beta,), (one,))[1]
 
 
-class AbstractBipartitePath(AbstractPath):
+class AbstractLatentPath(AbstractPath):
+    """A path over states with a latent layer: each can be drawn given the other."""
+
+    @abc.abstractmethod
+    def draw_latent(self, bits: Bits, x, beta) -> Float[Array, "chains latent"]:
+        """The latent layer given the states, at beta: draw 0."""
+
+    @abc.abstractmethod
+    def draw_state(self, bits: Bits, latent, beta) -> Float[Array, "chains units"]:
+        """The states given the latent layer, at beta: draw 1."""
+
+
+class AbstractBipartitePath(AbstractLatentPath):
     """A path over binary states with a latent layer: each layer is independent given the other.
 
     Stored states are bits, eight units a byte.
@@ -85,3 +97,9 @@ class AbstractBipartitePath(AbstractPath):
     @abc.abstractmethod
     def state_logits(self, latent, beta) -> Float[Array, "chains units"]:
         """logit p_beta(state unit is 1 | latent)."""
+
+    def draw_latent(self, bits: Bits, x, beta):
+        return bits.bernoulli(self.latent_logits(x, beta), draw=0)
+
+    def draw_state(self, bits: Bits, latent, beta):
+        return bits.bernoulli(self.state_logits(latent, beta), draw=1)
