@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.models.rbm import RBM
 from annealz.numerics import softplus_difference
@@ -50,7 +51,7 @@ class GeometricPath(AbstractBipartitePath):
     marginal : the layer whose states are annealed; the other one is summed out of the weights
     """
 
-    base: BernoulliBase
+    base: AbstractBase
     to_latent: BinaryProduct
     to_state: BinaryProduct
     state_bias: Float[Array, " units"]
