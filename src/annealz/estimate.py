@@ -48,7 +48,8 @@ class Estimate:
         return self.settings["base"]
 
     @property
-    def marginal(self) -> str:
+    def marginal(self) -> str | None:
+        """The layer that was annealed, of a model that has several."""
         return self.settings["marginal"]
 
     @property
@@ -201,7 +202,7 @@ class Estimate:
             rows.append(("resampled", f"{self.run.num_resamplings} times in {islands} islands"))
         rows += [
             ("schedule", f"{self.schedule.name}, {self.num_steps:,} steps"),
-            ("base", f"{self.base}, {self.marginal} marginal"),
+            ("base", f"{self.base}, {self.marginal} marginal" if self.marginal else self.base),
             ("seed", str(self.seed)),
             ("cost", f"{sum(self.sweeps.values()):,} sweeps, {self.seconds:.1f} s"),
             ("status", self.status.value),

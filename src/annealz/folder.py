@@ -1,6 +1,7 @@
 """The folder of one run: what it was given, where it stands, what came out.
 
-inputs.npz       the model, the base's logits, and the draws that a reverse run was given to start from
+inputs.npz       model, base and kernel as far as they can be stored (`families.py`), and the draws that a
+                 reverse run was given to start from
 schedule.json    the frozen schedule
 checkpoint.npz   the run in the middle; gone when it is done. Of later parts: checkpoint-part-2.npz, …
 part-1.npz       finished parts of a run that has several; gone when all are done
@@ -16,11 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from annealz.bases.bernoulli import BernoulliBase
+from annealz.families import restore, store
 from annealz.files import write_atomic
 from annealz.formats.archive import load_archive, save_archive
 from annealz.formats.record import load_record, save_record
-from annealz.models.rbm import RBM
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.problem import Problem
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 
@@ -79,46 +83,81 @@ class RunFolder:
     def create(
         self,
         settings: dict[str, Any],
-        model: RBM,
-        base: BernoulliBase,
+        problem: Problem,
         schedule: Schedule,
         draws: np.ndarray | None = None,
     ) -> None:
         """Write down what the run is given, in place of what was there."""
-        arrays: dict[str, Any] = {
-            "weights": model.weights,
-            "hidden_bias": model.hidden_bias,
-            "visible_bias": model.visible_bias,
-            "base_logits": base.logits,
-        }
+        arrays: dict[str, np.ndarray] = {}
+        records: dict[str, Any] = {}
+        things = {"model": problem.model, "base": problem.path.base, "kernel": problem.kernel}
+        for name, thing in things.items():
+            stored = store(thing)
+            if stored is not None:
+                arrays |= {f"{name}:{key}": array for key, array in stored[0].items()}
+                records[name] = stored[1]
         if draws is not None:
-            arrays["draws"] = draws
+            arrays["draws"] = np.asarray(draws)
         try:
             for file in self._present():
                 file.unlink()
             save_record(self.path / "run.json", settings)
-            save_archive(
-                self.path / "inputs.npz", {k: np.asarray(v) for k, v in arrays.items()}, {}
-            )
+            save_archive(self.path / "inputs.npz", arrays, records)
             schedule.save(self.path / "schedule.json")
         except OSError as error:
             with contextlib.suppress(OSError):
                 self.remove()
             raise self._refusal(error) from error
 
-    def inputs(
-        self,
-    ) -> tuple[dict[str, Any], RBM, BernoulliBase, Schedule, np.ndarray | None]:
-        """(settings, model, base, schedule, draws) as they were given."""
+    def inputs(self) -> tuple[dict[str, Any], Schedule, np.ndarray | None]:
+        """(settings, schedule, draws) as they were given."""
         record = self.path / "run.json"
         if not record.is_file():
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
         settings = load_record(record)
         arrays, _ = load_archive(self.path / "inputs.npz")
-        model = RBM.checked(arrays["weights"], arrays["hidden_bias"], arrays["visible_bias"])
-        base = BernoulliBase.from_logits(arrays["base_logits"], settings["base"])
-        schedule = Schedule.load(self.path / "schedule.json")
-        return settings, model, base, schedule, arrays.get("draws")
+        return settings, Schedule.load(self.path / "schedule.json"), arrays.get("draws")
+
+    def problem(
+        self,
+        settings: dict[str, Any],
+        *,
+        model: AbstractModel | None = None,
+        path: AbstractPath | None = None,
+        kernel: AbstractKernel | None = None,
+    ) -> Problem:
+        """What is annealed, as it was given; what could not be stored must be given again."""
+        arrays, records = load_archive(self.path / "inputs.npz")
+
+        def stored(name: str) -> Any:
+            if name not in records:
+                return None
+            start = f"{name}:"
+            own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+            return restore(own, records[name])
+
+        model = stored("model") or model
+        if model is None:
+            raise ValueError(
+                f"the run in {self.path} is of {settings['model']}, a model that no folder can hold: "
+                "give it again, resume(folder, model=model)."
+            )
+        if model.digest != settings["model_digest"]:
+            raise ValueError(
+                f"the run in {self.path} is of another model than the one given: give "
+                f"{settings['model']} as it was."
+            )
+        for name, given in (("path", path), ("kernel", kernel)):
+            if given is None and settings["given"][name] and name not in records:
+                raise ValueError(
+                    f"the run in {self.path} was given a {name} that no folder can hold: give it again, "
+                    f"resume(folder, {name}={name})."
+                )
+        if path is None:
+            base = stored("base") or model.choose_base(settings["base"])
+            path = model.path(base, settings["marginal"] or model.marginals[0])
+        move: AbstractKernel = stored("kernel") or kernel or model.kernel()
+        return Problem(model, settings["model"], path, move, settings["marginal"])
 
     def save_part(self, part: str, run: Run) -> None:
         """Keep a finished part, and drop its checkpoint; a disk that refuses it stops nothing."""

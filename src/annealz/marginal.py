@@ -8,10 +8,8 @@ layer is taken only where its path is shorter by more than that.
 
 from typing import NamedTuple
 
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.rbm import RBM
-from annealz.paths.geometric import GeometricPath
+from annealz.bases.abstract import AbstractBase
+from annealz.models.abstract import AbstractModel
 from annealz.schedules.mixing import mixing
 from annealz.survey_mixing import survey_mixing
 
@@ -31,12 +29,12 @@ class Choice(NamedTuple):
     seconds: float
 
 
-def choose_marginal(base: BernoulliBase, model: RBM, *, seed: int = 0) -> Choice:
-    """Visible, or hidden where its path is clearly shorter."""
+def choose_marginal(base: AbstractBase, model: AbstractModel, *, seed: int = 0) -> Choice:
+    """Visible, or hidden where the model has it and its path is clearly shorter."""
+    if "hidden" not in model.marginals:
+        return Choice(model.marginals[0], {}, 0, 0.0)
     terrains = {
-        name: survey_mixing(
-            GeometricPath(base, model, name), BlockGibbs(), budget=_BUDGET, seed=seed
-        )
+        name: survey_mixing(model.path(base, name), model.kernel(), budget=_BUDGET, seed=seed)
         for name in ("visible", "hidden")
     }
     lengths = {

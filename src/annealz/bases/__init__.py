@@ -1,5 +1,6 @@
 """Tractable distributions to start from: exact samples and exact log Z."""
 
+from annealz.bases.abstract import AbstractBase as AbstractBase
 from annealz.bases.bernoulli import BernoulliBase as BernoulliBase
 from annealz.bases.choose import BASES as BASES
 from annealz.bases.choose import choose_base as choose_base

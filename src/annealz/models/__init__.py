@@ -1,5 +1,6 @@
 """Unnormalised distributions."""
 
+from annealz.models.abstract import AbstractModel as AbstractModel
 from annealz.models.exact import exact_log_z as exact_log_z
 from annealz.models.exact import exact_marginals as exact_marginals
 from annealz.models.exact import exact_samples as exact_samples

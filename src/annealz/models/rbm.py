@@ -9,20 +9,20 @@ Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible
 """
 
 import hashlib
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.models.abstract import AbstractModel
 from annealz.products import matmul
 
 __all__ = ["RBM"]
 
 
-class RBM(eqx.Module):
+class RBM(AbstractModel):
     """A Bernoulli restricted Boltzmann machine.
 
     Parameters
@@ -39,6 +39,8 @@ class RBM(eqx.Module):
     hidden_bias: Float[Array, " hidden"]
     visible_bias: Float[Array, " visible"]
     visible_means: Float[Array, " visible"] | None
+
+    marginals: ClassVar[tuple[str, ...]] = ("visible", "hidden")
 
     def __init__(
         self,
@@ -120,6 +122,42 @@ class RBM(eqx.Module):
         for array in (self.weights, self.hidden_bias, self.visible_bias):
             hasher.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
         return hasher.hexdigest()
+
+    # --- how it is annealed (imported late: what follows the model in the flow knows the model) ---
+
+    def check(self) -> None:
+        type(self).checked(self.weights, self.hidden_bias, self.visible_bias, self.visible_means)
+
+    def choose_base(self, base: Any = "auto", data: Any = None):
+        from annealz.bases.choose import choose_base
+
+        return choose_base(self, base, data)
+
+    def path(self, base, marginal: str = "visible"):
+        from annealz.paths.geometric import GeometricPath
+
+        return GeometricPath(base, self, marginal)
+
+    def kernel(self):
+        from annealz.kernels.gibbs import BlockGibbs
+
+        return BlockGibbs()
+
+    def exact_log_z_if_cheap(self) -> float | None:
+        from annealz.models.exact import exact_log_z_if_cheap
+
+        return exact_log_z_if_cheap(self)
+
+    @property
+    def has_exact_draws(self) -> bool:
+        from annealz.models.exact import is_enumerable
+
+        return is_enumerable(self)
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        from annealz.models.exact import exact_samples
+
+        return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
 
 
 def _real(name: str, value) -> np.ndarray:

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.abstract import AbstractBase
 from annealz.random import Bits
 
 __all__ = ["AbstractBipartitePath", "AbstractLatentPath", "AbstractPath"]
@@ -18,7 +18,7 @@ __all__ = ["AbstractBipartitePath", "AbstractLatentPath", "AbstractPath"]
 class AbstractPath(eqx.Module):
     """beta -> p*_beta."""
 
-    base: eqx.AbstractVar[BernoulliBase]
+    base: eqx.AbstractVar[AbstractBase]
 
     @property
     @abc.abstractmethod

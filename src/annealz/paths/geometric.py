@@ -18,6 +18,7 @@ XLA merges the equal products of one step, and a step costs two matrix products 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractBipartitePath
@@ -42,7 +43,7 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
     offset : a constant of log p* at beta = 1, for models that are an RBM but for one
     """
 
-    base: BernoulliBase
+    base: AbstractBase
     to_latent: BinaryProduct
     to_state: BinaryProduct
     state_bias: Float[Array, " units"]

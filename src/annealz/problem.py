@@ -1,0 +1,99 @@
+"""What is annealed: a model, a path that ends in it, and a kernel along the path.
+
+Model, base, path and kernel are chosen here for all that anneals: whoever gives a path gives its base with
+it, whoever gives a kernel keeps the model's path.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from annealz.formats.load import load_model
+from annealz.kernels.abstract import AbstractKernel
+from annealz.marginal import choose_marginal
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+
+__all__ = ["Problem", "choose_problem"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """Ready to be annealed; the sweeps and seconds that choosing it took."""
+
+    model: AbstractModel
+    name: str
+    path: AbstractPath
+    kernel: AbstractKernel
+    marginal: str | None
+    """The layer that is annealed, of a model that has several; auto until it is prepared."""
+    exact_log_z: float | None = None
+    """What the model's file records."""
+    pilot_sweeps: int = 0
+    pilot_seconds: float = 0.0
+
+    def prepared(self, seed: int) -> "Problem":
+        """The same with all decided that takes sweeps: which layer to anneal."""
+        if self.marginal != "auto":
+            return self
+        choice = choose_marginal(self.path.base, self.model, seed=seed)
+        return dataclasses.replace(
+            self,
+            path=self.model.path(self.path.base, choice.marginal),
+            marginal=choice.marginal,
+            pilot_sweeps=self.pilot_sweeps + choice.sweeps,
+            pilot_seconds=self.pilot_seconds + choice.seconds,
+        )
+
+    @property
+    def base_name(self) -> str:
+        return getattr(self.path.base, "name", "the path's own")
+
+
+def choose_problem(
+    model: AbstractModel | str | Path,
+    *,
+    base: Any = "auto",
+    data: Any = None,
+    marginal: str = "visible",
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
+) -> Problem:
+    """The model by its name or itself, with the base, path and kernel that are given or its own.
+
+    What is wrong with them is told here; what takes sweeps is left to `prepared`.
+    """
+    meta: dict[str, Any] = {}
+    if not isinstance(model, AbstractModel):
+        if not isinstance(model, str | Path):
+            raise ValueError(
+                f"model must be an annealz model, a packaged name or a file, got {type(model).__name__}: "
+                "derive it from annealz.AbstractModel."
+            )
+        model, meta = load_model(model)
+    else:
+        model.check()
+    for name, given, kind in (("path", path, AbstractPath), ("kernel", kernel, AbstractKernel)):
+        if given is not None and not isinstance(given, kind):
+            raise ValueError(
+                f"{name} must be an annealz.{kind.__name__}, got {type(given).__name__}."
+            )
+    if path is not None:
+        if data is not None or not (isinstance(base, str) and base == "auto"):
+            raise ValueError("a path has its own base: leave out base and data, or the path.")
+        if marginal != "visible":
+            raise ValueError(f"a path has its own states: leave out marginal, got {marginal!r}.")
+        layer = None
+    else:
+        first = model.marginals[0]
+        shown = first if marginal == "auto" else model.check_marginal(marginal)
+        path = model.path(model.choose_base(base, data), shown)
+        layer = marginal if len(model.marginals) > 1 else None
+    return Problem(
+        model=model,
+        name=meta.get("name", model.name),
+        path=path,
+        kernel=model.kernel() if kernel is None else kernel,
+        marginal=layer,
+        exact_log_z=meta.get("exact_log_z"),
+    )
