@@ -13,6 +13,7 @@ sites.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -44,14 +45,20 @@ class LatticeProduct(eqx.Module):
         return jnp.float32
 
     def __call__(self, x: Float[Array, "chains sites"]) -> Float[Array, "chains outputs"]:
-        half = x.reshape(-1, self.height, self.width // 2)
-        columns = jnp.roll(half, 1, 1) + jnp.roll(half, -1, 1)
+        half = _settled(x.reshape(-1, self.height, self.width // 2))
+        around = _settled(jnp.pad(half, ((0, 0), (1, 1), (1, 1)), mode="wrap"))
+        columns = around[:, :-2, 1:-1] + around[:, 2:, 1:-1]
         is_right = (jnp.arange(self.height)[:, None] % 2 == 0) == self.from_even
-        rows = half + jnp.where(is_right, jnp.roll(half, -1, 2), jnp.roll(half, 1, 2))
+        rows = half + jnp.where(is_right, around[:, 1:-1, 2:], around[:, 1:-1, :-2])
         sums = (self.horizontal * rows + self.vertical * columns).reshape(x.shape[0], -1)
         if self.drive is None:
             return sums
         return jnp.concatenate([sums, (x * self.drive).sum(-1, keepdims=True)], -1)
+
+
+def _settled(x):
+    """The same, computed before it is used: else XLA draws every spin anew for each neighbour."""
+    return jax.lax.optimization_barrier(x)
 
 
 def colour_sites(height: int, width: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,11 +1,14 @@
 """A base by its name."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase, smoothed_means
 from annealz.models.rbm import RBM
 
-__all__ = ["BASES", "choose_base"]
+__all__ = ["BASES", "choose_base", "choose_named"]
 
 BASES = ("auto", "base-rate", "uniform", "visible-bias")
 
@@ -50,3 +53,21 @@ def _means(model: RBM, data) -> np.ndarray | None:
             f"(rows, {model.num_visible}) or ({model.num_visible},), got {array.shape}."
         )
     return array if array.ndim == 1 else smoothed_means(array)
+
+
+def choose_named(
+    options: Mapping[str, Callable[[], Any]], base: Any, data: Any, kind: type, num_units: int
+) -> Any:
+    """The base of one of these names, "auto" the first, or one of this kind and size that is given."""
+    if isinstance(base, kind):
+        if base.num_units != num_units:
+            raise ValueError(f"the base has {base.num_units} units and the model {num_units}.")
+        chosen = base
+    elif isinstance(base, str) and base in ("auto", *options):
+        chosen = options[next(iter(options)) if base == "auto" else base]()
+    else:
+        names = ", ".join(("auto", *options))
+        raise ValueError(f"base must be a {kind.__name__} or one of {names}, got {base!r}.")
+    if data is not None:
+        raise ValueError("data serve to build a base rate, which this model has not: leave them out.")
+    return chosen

@@ -19,7 +19,7 @@ from jaxtyping import Array, ArrayLike, Float
 from annealz.models.abstract import AbstractModel
 from annealz.products import matmul
 
-__all__ = ["RBM"]
+__all__ = ["RBM", "real_array"]
 
 
 class RBM(AbstractModel):
@@ -62,7 +62,7 @@ class RBM(AbstractModel):
         arrays = {"weights": weights, "hidden_bias": hidden_bias, "visible_bias": visible_bias}
         if visible_means is not None:
             arrays["visible_means"] = visible_means
-        arrays = {name: _real(name, array) for name, array in arrays.items()}
+        arrays = {name: real_array(name, array) for name, array in arrays.items()}
         shape = arrays["weights"].shape
         if len(shape) != 2 or 0 in shape:
             raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
@@ -160,7 +160,7 @@ class RBM(AbstractModel):
         return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
 
 
-def _real(name: str, value) -> np.ndarray:
+def real_array(name: str, value) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
