@@ -17,8 +17,17 @@ __all__ = ["FAMILIES", "family_of", "restore", "store"]
 
 FAMILIES = {
     "rbm": "annealz.models.rbm:RBM",
+    "ising": "annealz.models.ising:Ising",
+    "square-ising": "annealz.models.ising_lattice:SquareIsing",
+    "potts": "annealz.models.potts:Potts",
+    "dbm": "annealz.models.dbm:DBM",
+    "gaussian-rbm": "annealz.models.gaussian_rbm:GaussianRBM",
+    "softmax-rbm": "annealz.models.softmax_rbm:SoftmaxRBM",
     "bernoulli": "annealz.bases.bernoulli:BernoulliBase",
+    "categorical": "annealz.bases.categorical:CategoricalBase",
+    "gaussian": "annealz.bases.gaussian:GaussianBase",
     "block-gibbs": "annealz.kernels.gibbs:BlockGibbs",
+    "colour-gibbs": "annealz.kernels.colours:ColourGibbs",
 }
 
 _Plain = str | int | float | bool | None

@@ -64,7 +64,7 @@ def estimate_log_z(
     num_chains: int | None = None,
     base: str | AbstractBase = "auto",
     data: Any = None,
-    marginal: str = "visible",
+    marginal: str | None = None,
     path: AbstractPath | None = None,
     kernel: AbstractKernel | None = None,
     target_std_err: float | None = None,
@@ -97,8 +97,9 @@ def estimate_log_z(
     base : where the path starts: a base, or a name that the model knows; of an RBM base-rate, uniform,
         visible-bias, auto
     data : training data (rows, visible) or their means (visible,), for the base rate
-    marginal : the layer of an RBM that is annealed, visible or hidden; the other is summed out. auto
-        surveys both and takes the hidden one where its path is clearly shorter.
+    marginal : the layer that is annealed, visible or hidden, of a model that has both; the other is summed
+        out. By default the model's first, of an RBM the visible one. auto surveys both and takes the other
+        one where its path is clearly shorter.
     path : a path that ends in the model, in the place of the model's own; its base is its own
     kernel : the transition, in the place of the model's own
     target_std_err : the standard error wanted, in the place of `num_chains`. Survey and sizing runs
@@ -312,7 +313,7 @@ class _Runner:
         settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
         problem = self.problem
         if settings["draws"] == "exact":
-            layer = settings["marginal"] or "visible"
+            layer = settings["marginal"] or problem.model.marginals[0]
             start = problem.model.exact_draws(run.num_chains, seed, layer)
         elif settings["draws"] == "approximate":
             sweeps = settings["draw_sweeps"] // run.num_chains

@@ -30,20 +30,20 @@ class Choice(NamedTuple):
 
 
 def choose_marginal(base: AbstractBase, model: AbstractModel, *, seed: int = 0) -> Choice:
-    """Visible, or hidden where the model has it and its path is clearly shorter."""
-    if "hidden" not in model.marginals:
+    """The model's first marginal, or its second one where it has one and its path is clearly shorter."""
+    if len(model.marginals) < 2:
         return Choice(model.marginals[0], {}, 0, 0.0)
+    first, second = model.marginals
     terrains = {
         name: survey_mixing(model.path(base, name), model.kernel(), budget=_BUDGET, seed=seed)
-        for name in ("visible", "hidden")
+        for name in (first, second)
     }
     lengths = {
         name: mixing(terrain, 1).provenance["predicted_variance"]
         for name, terrain in terrains.items()
     }
-    is_hidden = lengths["hidden"] < _CLEARLY_SHORTER * lengths["visible"]
     return Choice(
-        "hidden" if is_hidden else "visible",
+        second if lengths[second] < _CLEARLY_SHORTER * lengths[first] else first,
         lengths,
         sum(terrain.sweeps for terrain in terrains.values()),
         sum(terrain.seconds for terrain in terrains.values()),

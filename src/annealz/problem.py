@@ -55,7 +55,7 @@ def choose_problem(
     *,
     base: Any = "auto",
     data: Any = None,
-    marginal: str = "visible",
+    marginal: str | None = None,
     path: AbstractPath | None = None,
     kernel: AbstractKernel | None = None,
 ) -> Problem:
@@ -81,11 +81,12 @@ def choose_problem(
     if path is not None:
         if data is not None or not (isinstance(base, str) and base == "auto"):
             raise ValueError("a path has its own base: leave out base and data, or the path.")
-        if marginal != "visible":
+        if marginal is not None:
             raise ValueError(f"a path has its own states: leave out marginal, got {marginal!r}.")
         layer = None
     else:
         first = model.marginals[0]
+        marginal = first if marginal is None else marginal
         shown = first if marginal == "auto" else model.check_marginal(marginal)
         path = model.path(model.choose_base(base, data), shown)
         layer = marginal if len(model.marginals) > 1 else None

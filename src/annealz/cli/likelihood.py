@@ -61,7 +61,7 @@ def likelihood(
     chains: Chains = None,
     seed: Seed = 0,
     base: Base = "auto",
-    marginal: Marginal = "visible",
+    marginal: Marginal = None,
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
     two_sided: TwoSided = False,
@@ -165,7 +165,6 @@ def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
         "schedule": DEFAULT_SCHEDULE,
         "seed": 0,
         "base": "auto",
-        "marginal": "visible",
         "two_sided": False,
         "exact": False,
     }

@@ -31,7 +31,7 @@ def schedule(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
-    marginal: Marginal = "visible",
+    marginal: Marginal = None,
     plot: Plot = None,
     force: Force = False,
     quiet: Quiet = False,

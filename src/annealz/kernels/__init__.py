@@ -1,4 +1,5 @@
 """Transitions that leave p_beta invariant."""
 
 from annealz.kernels.abstract import AbstractKernel as AbstractKernel
+from annealz.kernels.colours import ColourGibbs as ColourGibbs
 from annealz.kernels.gibbs import BlockGibbs as BlockGibbs

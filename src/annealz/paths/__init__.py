@@ -7,3 +7,5 @@ from annealz.paths.geometric import MARGINALS as MARGINALS
 from annealz.paths.geometric import GeometricPath as GeometricPath
 from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
 from annealz.paths.layers import LayerPath as LayerPath
+from annealz.paths.lattice import LatticePath as LatticePath
+from annealz.paths.pairs import PairPath as PairPath
