@@ -15,6 +15,7 @@ from annealz.conservative import conservative_log_z as conservative_log_z
 from annealz.draws import approximate_draws as approximate_draws
 from annealz.estimate import Estimate as Estimate
 from annealz.formats import load_model as load_model
+from annealz.formats import save_model as save_model
 from annealz.formats import save_rbm as save_rbm
 from annealz.islands import judge_islands as judge_islands
 from annealz.kernels import AbstractKernel as AbstractKernel
@@ -26,12 +27,12 @@ from annealz.log_z import estimate_log_z as estimate_log_z
 from annealz.log_z import resume as resume
 from annealz.models import DBM as DBM
 from annealz.models import RBM as RBM
+from annealz.models import AbstractModel as AbstractModel
 from annealz.models import GaussianRBM as GaussianRBM
 from annealz.models import Ising as Ising
 from annealz.models import Potts as Potts
 from annealz.models import SoftmaxRBM as SoftmaxRBM
 from annealz.models import SquareIsing as SquareIsing
-from annealz.models import AbstractModel as AbstractModel
 from annealz.models import exact_log_z as exact_log_z
 from annealz.models import exact_marginals as exact_marginals
 from annealz.models import exact_samples as exact_samples

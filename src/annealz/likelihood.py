@@ -30,7 +30,7 @@ from annealz.anneal import Progress
 from annealz.conservative import NUM_CHAINS, NUM_EXAMPLES, Conservative, conservative_log_z
 from annealz.data.source import DataSource, check_rows
 from annealz.estimate import Estimate
-from annealz.formats.load import load_model
+from annealz.formats.load import load_binary
 from annealz.log_z import estimate_log_z
 from annealz.models.density import log_densities
 from annealz.models.rbm import RBM
@@ -247,7 +247,7 @@ def log_likelihood(
     on_progress : called with a Progress after every chunk
     options : what `estimate_log_z` takes
     """
-    rbm = model if isinstance(model, RBM) else load_model(model)[0]
+    rbm = model if isinstance(model, RBM) else load_binary(model)[0]
     if isinstance(data, str | Path):
         source = DataSource.of(data)
         data_name, data = source.name, source.examples()

@@ -31,9 +31,10 @@ class Choice(NamedTuple):
 
 def choose_marginal(base: AbstractBase, model: AbstractModel, *, seed: int = 0) -> Choice:
     """The model's first marginal, or its second one where it has one and its path is clearly shorter."""
-    if len(model.marginals) < 2:
-        return Choice(model.marginals[0], {}, 0, 0.0)
-    first, second = model.marginals
+    first, *others = model.marginals
+    if not others:
+        return Choice(first, {}, 0, 0.0)
+    second = others[0]
     terrains = {
         name: survey_mixing(model.path(base, name), model.kernel(), budget=_BUDGET, seed=seed)
         for name in (first, second)

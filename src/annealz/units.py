@@ -1,6 +1,7 @@
 """Kinds of units of a layer that is independent given another one.
 
-A layer of units l sees the rest of a model through linear fields z only, p(l | z) = exp(z.e(l) + r(l) - A(z)):
+A layer of units l sees the rest of a model through linear fields z only,
+p(l | z) = exp(z.e(l) + r(l) - A(z)):
 
     kind       values          e(l)                 r(l)              A(z), a unit
     Bernoulli  0, 1            l                    0                 softplus(z)

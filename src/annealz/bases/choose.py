@@ -1,19 +1,30 @@
 """A base by its name."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase, smoothed_means
-from annealz.models.rbm import RBM
 
 __all__ = ["BASES", "choose_base", "choose_named"]
+
+
+class Layered(Protocol):
+    """A model with a layer of binary visible units."""
+
+    @property
+    def num_visible(self) -> int: ...
+    @property
+    def visible_bias(self) -> Any: ...
+    @property
+    def visible_means(self) -> Any: ...
+
 
 BASES = ("auto", "base-rate", "uniform", "visible-bias")
 
 
-def choose_base(model: RBM, base: str | BernoulliBase = "auto", data=None) -> BernoulliBase:
+def choose_base(model: Layered, base: str | BernoulliBase = "auto", data=None) -> BernoulliBase:
     """The base of this name for this model.
 
     `data` gives the base rate: rows of data (rows, visible), or their means (visible,). Without it
@@ -43,7 +54,7 @@ def choose_base(model: RBM, base: str | BernoulliBase = "auto", data=None) -> Be
     return BernoulliBase.from_means(means)
 
 
-def _means(model: RBM, data) -> np.ndarray | None:
+def _means(model: Layered, data) -> np.ndarray | None:
     if data is None:
         return None if model.visible_means is None else np.asarray(model.visible_means, np.float64)
     array = np.asarray(data, np.float64)
@@ -69,5 +80,7 @@ def choose_named(
         names = ", ".join(("auto", *options))
         raise ValueError(f"base must be a {kind.__name__} or one of {names}, got {base!r}.")
     if data is not None:
-        raise ValueError("data serve to build a base rate, which this model has not: leave them out.")
+        raise ValueError(
+            "data serve to build a base rate, which this model has not: leave them out."
+        )
     return chosen

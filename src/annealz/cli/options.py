@@ -65,7 +65,9 @@ Base = Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")]
 Data = Annotated[
     Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
 ]
-Marginal = Annotated[str | None, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")]
+Marginal = Annotated[
+    str | None, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")
+]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]

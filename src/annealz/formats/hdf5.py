@@ -2,12 +2,14 @@
 
 rbms keeps a training in one file, `model_type` and a group for every update that was saved:
 
-    /model_type                     BBRBM (binary units)
-    /update_100/params/             weight_matrix (visible, hidden), vbias, hbias
+    /model_type                     BBRBM (binary units) or PBRBM (visible units of q states)
+    /update_100/params/             weight_matrix (visible, hidden) or (visible, states, hidden),
+                                    vbias and hbias
     /update_200/params/             …
 
-Its energy is -v.W h - vbias.v - hbias.h over units of 0 and 1, which is annealz's. The update with the
-highest number is the model; another one is named after the file, `training.h5/update_100`.
+Its energies are those of `models/rbm.py` and `models/softmax_rbm.py`, over units of 0 and 1 and states from
+0. The update with the highest number is the model; another one is named after the file,
+`training.h5/update_100`.
 """
 
 from pathlib import Path
@@ -20,7 +22,7 @@ from annealz.formats.optional import need
 __all__ = ["HDF5_MAGIC", "read_hdf5", "read_updates"]
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-_BINARY = "BBRBM"
+_TYPES = ("BBRBM", "PBRBM")
 _PREFIX = "update_"
 
 
@@ -75,12 +77,11 @@ def _number(name: str) -> int:
 
 
 def _check_type(file, path: Path) -> None:
-    kind: Any = file["model_type"][()] if "model_type" in file else _BINARY.encode()
+    kind: Any = file["model_type"][()] if "model_type" in file else _TYPES[0].encode()
     kind = kind.decode() if isinstance(kind, bytes) else str(kind)
-    if kind != _BINARY:
+    if kind not in _TYPES:
         raise ValueError(
-            f"{path} holds a model of type {kind}, and of the models of rbms annealz reads {_BINARY} (units of "
-            "0 and 1)."
+            f"{path} holds a model of type {kind}: of the models of rbms {' and '.join(_TYPES)} are read."
         )
 
 

@@ -6,7 +6,10 @@
     scikit-learn        components_    (hidden, visible)   intercept_hidden_   intercept_visible_
 
 A layout is recognised by its names in whatever container they lie. Row and column vectors, which are all
-that MATLAB knows, count as vectors.
+that MATLAB knows, count as vectors. Two of these programs have models that are no RBMs of binary units:
+
+    rbms                weight_matrix  (visible, states, hidden), vbias (visible, states): a softmax RBM
+    Salakhutdinov       hidpen (hidden, penultimate) and penbiases besides: a DBM of two hidden layers
 """
 
 from collections.abc import Mapping
@@ -14,9 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from annealz.models.abstract import AbstractModel
+from annealz.models.dbm import DBM
 from annealz.models.rbm import RBM
+from annealz.models.softmax_rbm import SoftmaxRBM
 
-__all__ = ["LAYOUTS", "Layout", "rbm_of"]
+__all__ = ["LAYOUTS", "Layout", "model_of", "rbm_of"]
 
 
 class Layout(NamedTuple):
@@ -43,6 +49,34 @@ LAYOUTS = (
     Layout("rbms", "weight_matrix", "hbias", "vbias", True),
     Layout("scikit-learn", "components_", "intercept_hidden_", "intercept_visible_", False),
 )
+
+
+def model_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
+    """The model of named arrays, of whatever family their names tell."""
+    try:
+        if {"weight_matrix", "vbias", "hbias"} <= arrays.keys() and arrays[
+            "weight_matrix"
+        ].ndim == 3:
+            weights = np.moveaxis(arrays["weight_matrix"], -1, 0)
+            return SoftmaxRBM(weights, arrays["hbias"], arrays["vbias"])
+        if {"hidpen", "penbiases", "vishid", "hidbiases", "visbiases"} <= arrays.keys():
+            return _dbm_of(arrays)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    if "hidpen" in arrays:  # an RBM's names are there too, and mean a part of the model only
+        raise ValueError(
+            f"{where} holds hidpen, as a DBM does, which needs vishid, hidbiases, visbiases and penbiases "
+            f"too: this one holds {', '.join(sorted(arrays))}."
+        )
+    return rbm_of(arrays, where)
+
+
+def _dbm_of(arrays: Mapping[str, np.ndarray]) -> DBM:
+    if "labpen" in arrays:
+        raise ValueError("a DBM with units for labels (labpen) is not read: leave the labels out.")
+    weights = [np.asarray(arrays[name]).T for name in ("vishid", "hidpen")]
+    names = ("visbiases", "hidbiases", "penbiases")
+    return DBM(weights, [_vector(np.asarray(arrays[name])) for name in names])
 
 
 def rbm_of(arrays: Mapping[str, np.ndarray], where: object) -> RBM:

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from annealz.formats.hdf5 import HDF5_MAGIC, read_hdf5
-from annealz.formats.layouts import rbm_of
+from annealz.formats.layouts import model_of
 from annealz.formats.mat import MAT_MAGIC, read_mat
-from annealz.formats.npz import load_rbm
+from annealz.formats.npz import load_npz
 from annealz.formats.safetensors import is_safetensors, read_safetensors
+from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
 
-__all__ = ["DEFAULT_MODEL", "load_model", "packaged_models"]
+__all__ = ["DEFAULT_MODEL", "load_binary", "load_model", "packaged_models"]
 
 DEFAULT_MODEL = "mnist-pcd-20"
 
@@ -30,7 +31,7 @@ def packaged_models() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.npz"))}
 
 
-def load_model(name: str | Path) -> tuple[RBM, dict[str, Any]]:
+def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
     """The model of a packaged name or file, and its record.
 
     The record holds at least "name"; "exact_log_z" only where it was recorded for these very
@@ -51,19 +52,29 @@ def load_model(name: str | Path) -> tuple[RBM, dict[str, Any]]:
     return model, {"name": path.stem, **meta}
 
 
-def _read(path: Path, update: str | None) -> tuple[RBM, dict[str, Any]]:
+def load_binary(name: str | Path) -> tuple[RBM, dict[str, Any]]:
+    """The same for what takes RBMs of binary units only."""
+    model, meta = load_model(name)
+    if not isinstance(model, RBM):
+        raise ValueError(
+            f"{name} must be an RBM of binary units here, got a {type(model).__name__}."
+        )
+    return model, meta
+
+
+def _read(path: Path, update: str | None) -> tuple[AbstractModel, dict[str, Any]]:
     head = _head(path)
     if HDF5_MAGIC in (head[:8], head[512:520]):
         arrays, update = read_hdf5(path, update)
         name = {"name": f"{path.stem}/{update}"} if update else {}
-        return rbm_of(arrays, path), name
+        return model_of(arrays, path), name
     if update is not None:
         raise ValueError(f"{path} is no HDF5 file, so that it holds no {update}.")
     if head.startswith(MAT_MAGIC) or path.suffix == ".mat":
-        return rbm_of(read_mat(path), path), {}
+        return model_of(read_mat(path), path), {}
     if is_safetensors(head):
-        return rbm_of(read_safetensors(path), path), {}
-    return load_rbm(path)
+        return model_of(read_safetensors(path), path), {}
+    return load_npz(path)
 
 
 def _head(path: Path) -> bytes:

@@ -67,6 +67,10 @@ class AbstractModel(eqx.Module):
         """log Z where it is known or found in no time."""
         return None
 
+    def exact_log_z(self) -> float:
+        """log Z in closed form or by enumeration, however long it takes."""
+        raise ValueError(f"no way is known to compute log Z of {self.name} exactly.")
+
     @property
     def has_exact_draws(self) -> bool:
         """Whether `exact_draws` may be asked for."""

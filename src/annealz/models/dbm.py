@@ -3,8 +3,8 @@
     log p*(x) = sum_l b_l.x_l + sum_l x_{l+1}.W_l x_l,     W_l (units of layer l + 1, units of layer l)
 
 Layers of even number are coupled to layers of odd number only, so that a DBM is an RBM whose visible layer
-is x_0, x_2, … side by side and whose hidden layer is x_1, x_3, …; pairs of layers that are not neighbours have
-weights of zero. One set of layers is annealed and the other one summed out:
+is x_0, x_2, … side by side and whose hidden layer is x_1, x_3, …; pairs of layers that are not neighbours
+have weights of zero. One set of layers is annealed and the other one summed out:
 
     hidden    x_1, x_3, … annealed; the visible layer and x_2, x_4, … are summed out (the default: of two
               hidden layers this leaves the fewest units)

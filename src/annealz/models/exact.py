@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.special import expit
 
+from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
 from annealz.numerics import log_sum
 from annealz.random import check_seed
@@ -40,8 +41,10 @@ _GROUP = 1000
 Progress = Callable[[float], None]
 
 
-def exact_log_z(model: RBM, progress: Progress | None = None) -> float:
-    """log Z, exact to float64 rounding. `progress` is called with the fraction done."""
+def exact_log_z(model: AbstractModel, progress: Progress | None = None) -> float:
+    """log Z, exact to float64 rounding. `progress` is called with the fraction done of an RBM."""
+    if not isinstance(model, RBM):
+        return model.exact_log_z()
     return log_sum(_log_weights(model, progress))
 
 

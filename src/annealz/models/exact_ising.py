@@ -23,9 +23,7 @@ __all__ = ["CRITICAL_COUPLING", "square_ising_log_z"]
 CRITICAL_COUPLING = math.log(1 + math.sqrt(2)) / 2
 
 
-def square_ising_log_z(
-    side: int | tuple[int, int], coupling: float | tuple[float, float]
-) -> float:
+def square_ising_log_z(side: int | tuple[int, int], coupling: float | tuple[float, float]) -> float:
     """log Z of (height, width) spins, with the coupling along rows and along columns."""
     height, width = (side, side) if isinstance(side, int) else side
     along = (coupling, coupling) if isinstance(coupling, float | int) else coupling
@@ -57,7 +55,10 @@ def _modes(width: int, horizontal: float, vertical: float, first: int) -> np.nda
     # cosh g - 1 without cancellation: cosh(2K* - 2K_h) - 1 + (1 - cos) sinh 2K_h / sinh 2K_v
     gap = 2 * horizontal + math.log(math.tanh(vertical))
     excess = 2 * np.sinh(gap / 2) ** 2 + (
-        2 * np.sin(np.pi * order / (2 * width)) ** 2 * math.sinh(2 * horizontal) / math.sinh(2 * vertical)
+        2
+        * np.sin(np.pi * order / (2 * width)) ** 2
+        * math.sinh(2 * horizontal)
+        / math.sinh(2 * vertical)
     )
     modes = np.log1p(excess + np.sqrt(excess * (excess + 2)))
     if first == 0:

@@ -6,7 +6,8 @@ Given h the visible units are N(b_j + s_j (W^T h)_j, s_j^2); summed out they lea
 
     log p*(h) = a.h + sum_j [ (W^T h)_j^2 / 2 + (b_j / s_j) (W^T h)_j + log(s_j sqrt(2 pi)) ]
 
-In the form of `layered.py`: weights W_ij / s_j, visible bias b_j / s_j^2, constant -sum_j b_j^2 / (2 s_j^2).
+In the form of `layered.py`: weights W_ij / s_j, visible bias b_j / s_j^2, and the constant
+-sum_j b_j^2 / (2 s_j^2).
 The base has the standard deviations of the model, which are those of the visible units given h.
 """
 
@@ -99,7 +100,9 @@ class GaussianRBM(AbstractLayered):
                 f"base must be a GaussianBase or one of auto, visible-bias, base-rate, got {base!r}."
             )
         if data is None and base == "base-rate":
-            raise ValueError("the base-rate base needs data (rows, visible) or their means: give data.")
+            raise ValueError(
+                "the base-rate base needs data (rows, visible) or their means: give data."
+            )
         if data is not None and base == "visible-bias":
             raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
         mean, name = np.asarray(self.visible_bias), "visible-bias"
@@ -107,5 +110,7 @@ class GaussianRBM(AbstractLayered):
             rows = real_array("data", data)
             mean, name = rows.reshape(-1, rows.shape[-1]).mean(0), "base-rate"
             if mean.shape != (self.num_visible,):
-                raise ValueError(f"data must have {self.num_visible} columns, got shape {rows.shape}.")
+                raise ValueError(
+                    f"data must have {self.num_visible} columns, got shape {rows.shape}."
+                )
         return GaussianBase.checked(mean, np.asarray(self.scale), name)

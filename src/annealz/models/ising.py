@@ -45,7 +45,9 @@ class Ising(AbstractModel):
         number = self.couplings.shape[0]
         given = np.zeros(number) if fields is None else real_array("fields", fields)
         if given.shape != (number,):
-            raise ValueError(f"fields must be a vector of {number} numbers, got shape {given.shape}.")
+            raise ValueError(
+                f"fields must be a vector of {number} numbers, got shape {given.shape}."
+            )
         self.fields = jnp.asarray(given, jnp.float32)
 
     @classmethod
@@ -196,7 +198,9 @@ def check_couplings(couplings: ArrayLike) -> np.ndarray:
     if not (array == array.T).all():
         raise ValueError("couplings must be symmetric: each pair appears twice, above and below.")
     if np.diagonal(array).any():
-        raise ValueError("couplings must have zeros on the diagonal: no unit is coupled with itself.")
+        raise ValueError(
+            "couplings must have zeros on the diagonal: no unit is coupled with itself."
+        )
     return array
 
 

@@ -2,8 +2,8 @@
 
     log p*(s) = K_h sum_{neighbours in a row} s s' + K_v sum_{neighbours in a column} s s' + h sum_i s_i
 
-The two colours of the checkerboard are the layers of an RBM; the odd one is summed out. Without a field log Z
-is known at any size (`exact_ising.py`). On a side of 2 each neighbour is met twice, on either way round.
+The two colours of the checkerboard are the layers of an RBM; the odd one is summed out. Without a field
+log Z is known at any size (`exact_ising.py`). On a side of 2 each neighbour counts twice.
 """
 
 from typing import Any

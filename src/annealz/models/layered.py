@@ -1,6 +1,6 @@
 """What RBMs with visible units of another kind have in common: paths, enumeration and exact draws.
 
-    log p*(v, h) = b.e(v) + r(v) + a.h + h.W e(v) + f         h in {0, 1}^M; e and r as in `annealz.units`
+log p*(v, h) = b.e(v) + r(v) + a.h + h.W e(v) + f         h in {0, 1}^M; e and r as in `annealz.units`
 """
 
 import abc
@@ -87,4 +87,7 @@ class AbstractLayered(AbstractModel):
 
     def _in_float64(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         weights, bias, _ = self.natural
-        return np.float64(weights), np.float64(self.hidden_bias), np.float64(bias)
+        first, second, third = (
+            np.asarray(a, np.float64) for a in (weights, self.hidden_bias, bias)
+        )
+        return first, second, third

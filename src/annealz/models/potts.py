@@ -1,8 +1,9 @@
 """The Potts model on any graph: units of q states that are coupled where they agree.
 
-    log p*(x) = sum_{i<j} J_ij [x_i = x_j] + sum_i h[i, x_i],      x in {0 .. q - 1}^n;  temperature is part of J, h
+    log p*(x) = sum_{i<j} J_ij [x_i = x_j] + sum_i h[i, x_i],      x in {0 .. q - 1}^n
 
-All units are annealed; a sweep draws one colour of the graph after the other (`kernels/colours.py`).
+The temperature is part of J and h. All units are annealed; a sweep draws one colour of the graph after the
+other (`kernels/colours.py`).
 """
 
 from typing import Any, Self

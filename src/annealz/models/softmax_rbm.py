@@ -11,7 +11,6 @@ Shapes: `weights` (hidden, visible, states), `visible_bias` (visible, states).
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.bases.categorical import CategoricalBase

@@ -5,7 +5,7 @@ from annealz.paths.abstract import AbstractLatentPath as AbstractLatentPath
 from annealz.paths.abstract import AbstractPath as AbstractPath
 from annealz.paths.geometric import MARGINALS as MARGINALS
 from annealz.paths.geometric import GeometricPath as GeometricPath
+from annealz.paths.lattice import LatticePath as LatticePath
 from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
 from annealz.paths.layers import LayerPath as LayerPath
-from annealz.paths.lattice import LatticePath as LatticePath
 from annealz.paths.pairs import PairPath as PairPath

@@ -8,7 +8,7 @@ colours, and its path that of `geometric.py`. Products with its weights are sums
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.abstract import AbstractBase
 from annealz.lattice import LatticeProduct
 from annealz.paths.abstract import AbstractBipartitePath
 from annealz.paths.layers import AbstractLayerPath
@@ -28,7 +28,7 @@ class LatticePath(AbstractLayerPath, AbstractBipartitePath):
     offset : a constant of log p* at beta = 1
     """
 
-    base: BernoulliBase
+    base: AbstractBase
     to_latent: LatticeProduct
     to_state: LatticeProduct
     state_bias: Float[Array, " units"]
@@ -41,9 +41,11 @@ class LatticePath(AbstractLayerPath, AbstractBipartitePath):
         self.base, self.offset = base, jnp.float32(offset)
         self.state_bias, self.state_bias_change = start[0], end[0] - start[0]
         self.latent_bias, self.latent_bias_change = start[1], end[1] - start[1]
-        along = tuple(jnp.asarray(weight, jnp.float32) for weight in weights)
-        self.to_latent = LatticeProduct(*along, self.state_bias_change, *sides, True)
-        self.to_state = LatticeProduct(*along, None, *sides, False)
+        across, down = (jnp.asarray(weight, jnp.float32) for weight in weights)
+        height, width = sides
+        drive = self.state_bias_change
+        self.to_latent = LatticeProduct(across, down, drive, height, width, from_even=True)
+        self.to_state = LatticeProduct(across, down, None, height, width, from_even=False)
 
     @property
     def num_units(self) -> int:

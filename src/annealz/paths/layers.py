@@ -1,8 +1,8 @@
 """The algebra of a path between two layers, one of which is summed out.
 
 States s see the latent units l through fields that are linear in e(s), what units of their kind multiply
-(`annealz.units`), and parameters that move linearly with beta. On the joint space that is the geometric path
-p_A^(1-beta) p_B^beta from layers that are independent at its start. With W (latent, state),
+(`annealz.units`), and parameters that move linearly with beta. On the joint space that is the geometric
+path p_A^(1-beta) p_B^beta from layers that are independent at its start. With W (latent, state),
 
     log p*_beta(s) = c_beta.e(s) + r(s) + A(z) + beta f,    c_beta = (1-beta) c_A + beta c_B
                                                             z      = alpha + beta g(s)
@@ -11,10 +11,11 @@ p_A^(1-beta) p_B^beta from layers that are independent at its start. With W (lat
     log ratio  = (beta1-beta0) ((c_B - c_A).e(s) + f) + A(z(beta1)) - A(z(beta0))
 
 A and E are those of the latent units, r that of the states' kind, which is the same along the path. f is a
-constant of the model, for families whose energy has one. log Z_A = A(alpha) + A'(c_A), A' of the states' kind.
+constant of the model, for families whose energy has one. log Z_A = A(alpha) + A'(c_A), A' of the states'
+kind.
 
-`to_latent` holds W with c_B - c_A as one more row, so that one product gives W e(s) and (c_B - c_A).e(s), the
-increment, the slope and the conditional of the latent layer.
+`to_latent` holds W with c_B - c_A as one more row, so that one product gives W e(s) and (c_B - c_A).e(s),
+the increment, the slope and the conditional of the latent layer.
 """
 
 import abc
@@ -126,7 +127,9 @@ class LayerPath(AbstractLayerPath):
     of_state: AbstractUnits
     of_latent: AbstractUnits
 
-    def __init__(self, base, weights, state_units, latent_units, state_biases, latent_biases, offset=None):
+    def __init__(
+        self, base, weights, state_units, latent_units, state_biases, latent_biases, offset=None
+    ):
         self.base, self.offset = base, None if offset is None else jnp.float32(offset)
         self.of_state, self.of_latent = state_units, latent_units
         self.state_bias, self.state_bias_change = state_biases[0], state_biases[1] - state_biases[0]

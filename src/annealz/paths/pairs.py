@@ -5,8 +5,8 @@ Units x_i of q states, couplings J of pairs that are in the same state, fields h
     log p*_beta(x) = (1-beta) sum_i b_A[i, x_i] + beta E(x)
     E(x)           = sum_{i<j} J_ij [x_i = x_j] + sum_i h[i, x_i] + f
 
-is linear in beta, so that U(x) = E(x) - sum_i b_A[i, x_i] at every beta and a log ratio is (beta1 - beta0) U.
-Given all others unit i has the logits
+is linear in beta, so that U(x) = E(x) - sum_i b_A[i, x_i] at every beta and a log ratio is
+(beta1 - beta0) U. Given all others unit i has the logits
 
     (1-beta) b_A[i, k] + beta (h[i, k] + sum_j J_ij [x_j = k])
 """
@@ -77,7 +77,9 @@ class PairPath(AbstractPath):
 
     def slope(self, x, beta):
         hot = self._hot(x)
-        return (hot * (0.5 * self._sums(hot, self.couplings) + self.change)).sum((-2, -1)) + self.offset
+        return (hot * (0.5 * self._sums(hot, self.couplings) + self.change)).sum(
+            (-2, -1)
+        ) + self.offset
 
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
         """The logits of some units, given all others."""
