@@ -52,7 +52,12 @@ MODELS: dict[str, AbstractModel] = {
 }
 DISCRETE = [name for name in MODELS if name != "gaussian"]
 CASES = [(name, marginal) for name, model in MODELS.items() for marginal in model.marginals]
-QUICK = {("boltzmann", "visible"), ("lattice", "visible"), ("dbm", "hidden"), ("softmax", "visible")}
+QUICK = {
+    ("boltzmann", "visible"),
+    ("lattice", "visible"),
+    ("dbm", "hidden"),
+    ("softmax", "visible"),
+}
 
 
 def cases(quick, only=None):
@@ -184,7 +189,9 @@ def test_the_path_ends_in_the_model_and_starts_in_its_base(name: str, marginal: 
     path = path_of(name, marginal)
     x = jnp.asarray(states, jnp.float32)
     np.testing.assert_allclose(evaluate(path, "log_density", x, 1.0), log_law, atol=2e-5)
-    assert logsumexp(np.float64(evaluate(path, "log_density", x, 0.0))) == pytest.approx(path.log_z0, abs=1e-5)
+    assert logsumexp(np.float64(evaluate(path, "log_density", x, 0.0))) == pytest.approx(
+        path.log_z0, abs=1e-5
+    )
 
 
 @cases(QUICK | {("gaussian", "visible"), ("gaussian", "hidden")})

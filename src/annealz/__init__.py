@@ -15,12 +15,14 @@ from annealz.conservative import conservative_log_z as conservative_log_z
 from annealz.draws import approximate_draws as approximate_draws
 from annealz.estimate import Estimate as Estimate
 from annealz.formats import load_model as load_model
+from annealz.formats import load_trajectory as load_trajectory
 from annealz.formats import save_model as save_model
 from annealz.formats import save_rbm as save_rbm
 from annealz.islands import judge_islands as judge_islands
 from annealz.kernels import AbstractKernel as AbstractKernel
 from annealz.kernels import BlockGibbs as BlockGibbs
 from annealz.kernels import ColourGibbs as ColourGibbs
+from annealz.kernels import Metropolised as Metropolised
 from annealz.likelihood import Likelihood as Likelihood
 from annealz.likelihood import log_likelihood as log_likelihood
 from annealz.log_z import estimate_log_z as estimate_log_z
@@ -41,7 +43,11 @@ from annealz.observers import AbstractObserver as AbstractObserver
 from annealz.observers import Expectation as Expectation
 from annealz.observers import Slope as Slope
 from annealz.paths import AbstractPath as AbstractPath
+from annealz.paths import GaussianMomentPath as GaussianMomentPath
 from annealz.paths import GeometricPath as GeometricPath
+from annealz.paths import QPath as QPath
+from annealz.paths import TrajectoryPath as TrajectoryPath
+from annealz.paths.moment import fit_moment_path as fit_moment_path
 from annealz.plan import plan_schedule as plan_schedule
 from annealz.run import Run as Run
 from annealz.schedules import Schedule as Schedule

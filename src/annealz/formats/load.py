@@ -12,15 +12,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from annealz.formats.hdf5 import HDF5_MAGIC, read_hdf5
-from annealz.formats.layouts import model_of
+from annealz.formats.hdf5 import HDF5_MAGIC, read_hdf5, read_updates
+from annealz.formats.layouts import model_of, rbm_of
 from annealz.formats.mat import MAT_MAGIC, read_mat
 from annealz.formats.npz import load_npz
 from annealz.formats.safetensors import is_safetensors, read_safetensors
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
 
-__all__ = ["DEFAULT_MODEL", "load_binary", "load_model", "packaged_models"]
+__all__ = ["DEFAULT_MODEL", "load_binary", "load_model", "load_trajectory", "packaged_models"]
 
 DEFAULT_MODEL = "mnist-pcd-20"
 
@@ -60,6 +60,20 @@ def load_binary(name: str | Path) -> tuple[RBM, dict[str, Any]]:
             f"{name} must be an RBM of binary units here, got a {type(model).__name__}."
         )
     return model, meta
+
+
+def load_trajectory(path: str | Path) -> list[RBM]:
+    """The RBMs of a training in the order of their updates: a file of rbms, or a folder of npz files.
+
+    The folder is what `annealz train --series` leaves, files that are named by the number of updates.
+    """
+    path = Path(path)
+    if path.is_dir():
+        members = [file for file in path.glob("*.npz") if file.stem.isdecimal()]
+        if not members:
+            raise ValueError(f"{path} holds no models along a training: train with --series.")
+        return [load_binary(file)[0] for file in sorted(members, key=lambda f: int(f.stem))]
+    return [rbm_of(arrays, f"{path}/update_{number}") for number, arrays in read_updates(path)]
 
 
 def _read(path: Path, update: str | None) -> tuple[AbstractModel, dict[str, Any]]:

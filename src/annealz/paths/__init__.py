@@ -8,4 +8,7 @@ from annealz.paths.geometric import GeometricPath as GeometricPath
 from annealz.paths.lattice import LatticePath as LatticePath
 from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
 from annealz.paths.layers import LayerPath as LayerPath
+from annealz.paths.moment_gaussian import GaussianMomentPath as GaussianMomentPath
 from annealz.paths.pairs import PairPath as PairPath
+from annealz.paths.q_path import QPath as QPath
+from annealz.paths.trajectory import TrajectoryPath as TrajectoryPath
