@@ -89,16 +89,6 @@ class Bits(eqx.Module):
         positive = (self.words(num_units, draw) >> 1).astype(jnp.int32)
         return positive.astype(jnp.float32) * jnp.float32(2.0**-31)
 
-    def normals(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
-        """Standard normals by Box and Muller, whose radius has the 2^-33 of a word for its least chance.
-
-        Two words a number: the second is that of a unit beyond the first `num_units`.
-        """
-        words = self.words(2 * num_units, draw)
-        first = (words[:, :num_units].astype(jnp.float32) + 0.5) * jnp.float32(2.0**-32)
-        angle = (words[:, num_units:] >> 8).astype(jnp.float32) * jnp.float32(2 * np.pi * 2.0**-24)
-        return jnp.sqrt(-2 * jnp.log(first)) * jnp.cos(angle)
-
     def bernoulli(self, logits: Float[Array, "chains units"], draw: int) -> Float[Array, "..."]:
         """0.0 or 1.0, one with probability sigmoid(logits).
 

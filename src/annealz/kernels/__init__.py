@@ -3,4 +3,4 @@
 from annealz.kernels.abstract import AbstractKernel as AbstractKernel
 from annealz.kernels.colours import ColourGibbs as ColourGibbs
 from annealz.kernels.gibbs import BlockGibbs as BlockGibbs
-from annealz.kernels.metropolis import Metropolised as Metropolised
+from annealz.kernels.metropolised import Metropolised as Metropolised
