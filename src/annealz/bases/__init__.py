@@ -4,3 +4,4 @@ from annealz.bases.abstract import AbstractBase as AbstractBase
 from annealz.bases.bernoulli import BernoulliBase as BernoulliBase
 from annealz.bases.choose import BASES as BASES
 from annealz.bases.choose import choose_base as choose_base
+from annealz.bases.gaussian import GaussianBase as GaussianBase

@@ -4,3 +4,5 @@ from annealz.paths.abstract import AbstractBipartitePath as AbstractBipartitePat
 from annealz.paths.abstract import AbstractPath as AbstractPath
 from annealz.paths.geometric import MARGINALS as MARGINALS
 from annealz.paths.geometric import GeometricPath as GeometricPath
+from annealz.paths.phase import PhasePath as PhasePath
+from annealz.paths.tempered import TemperedPath as TemperedPath
