@@ -207,7 +207,7 @@ def test_moments_of_the_fit_are_averages(seed: int):
 
 def test_the_moment_path_of_gaussians(seed: int):
     """Moments of exact draws, digits of the ratio, and the log Z that was put in."""
-    base = annealz.GaussianBase.checked([0.0, 1.0], [1.0, 0.5])
+    base = annealz.GaussianBase.from_moments([0.0, 1.0], [1.0, 0.25])
     covariance = np.array([[0.3, 0.1], [0.1, 0.2]])
     path = GaussianMomentPath(base, [3.0, -1.0], covariance, log_z=5.0)
     draws = path.draw(Stream(seed, "test").at(0, jnp.arange(40_000)), jnp.float32(0.3))
@@ -263,7 +263,7 @@ REFUSED = {
         "num_knots must be at least 1",
     ),
     "covariance": (
-        lambda: GaussianMomentPath(annealz.GaussianBase.checked([0.0], [1.0]), [0.0], [[-1.0]]),
+        lambda: GaussianMomentPath(annealz.GaussianBase.standard(1), [0.0], [[-1.0]]),
         "symmetric and positive definite",
     ),
 }

@@ -19,10 +19,14 @@ from annealz.formats import load_trajectory as load_trajectory
 from annealz.formats import save_model as save_model
 from annealz.formats import save_rbm as save_rbm
 from annealz.islands import judge_islands as judge_islands
+from annealz.kernels import HAIS as HAIS
+from annealz.kernels import HMC as HMC
+from annealz.kernels import MALA as MALA
 from annealz.kernels import AbstractKernel as AbstractKernel
 from annealz.kernels import BlockGibbs as BlockGibbs
 from annealz.kernels import ColourGibbs as ColourGibbs
 from annealz.kernels import Metropolised as Metropolised
+from annealz.kernels import RandomWalk as RandomWalk
 from annealz.likelihood import Likelihood as Likelihood
 from annealz.likelihood import log_likelihood as log_likelihood
 from annealz.log_z import estimate_log_z as estimate_log_z
@@ -32,12 +36,14 @@ from annealz.models import RBM as RBM
 from annealz.models import AbstractModel as AbstractModel
 from annealz.models import GaussianRBM as GaussianRBM
 from annealz.models import Ising as Ising
+from annealz.models import LogDensity as LogDensity
 from annealz.models import Potts as Potts
 from annealz.models import SoftmaxRBM as SoftmaxRBM
 from annealz.models import SquareIsing as SquareIsing
 from annealz.models import exact_log_z as exact_log_z
 from annealz.models import exact_marginals as exact_marginals
 from annealz.models import exact_samples as exact_samples
+from annealz.models import from_numpyro as from_numpyro
 from annealz.models import square_ising_log_z as square_ising_log_z
 from annealz.observers import AbstractObserver as AbstractObserver
 from annealz.observers import Expectation as Expectation
@@ -46,6 +52,7 @@ from annealz.paths import AbstractPath as AbstractPath
 from annealz.paths import GaussianMomentPath as GaussianMomentPath
 from annealz.paths import GeometricPath as GeometricPath
 from annealz.paths import QPath as QPath
+from annealz.paths import TemperedPath as TemperedPath
 from annealz.paths import TrajectoryPath as TrajectoryPath
 from annealz.paths.moment import fit_moment_path as fit_moment_path
 from annealz.plan import plan_schedule as plan_schedule

@@ -154,8 +154,8 @@ def compare_schedules(
     for name in schedules:
         check_name(name)
     problem = choose_problem(model, base=base, data=data, path=path, kernel=kernel)
-    problem = problem.prepared(seed)
-    path, kernel = problem.path, problem.kernel
+    problem = problem.prepared(seed, num_steps * num_chains)
+    path, kernel = problem.states, problem.kernel
     budget = num_steps * num_chains
     contenders, messages = [], []
     for name in schedules:

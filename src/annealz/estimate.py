@@ -115,6 +115,16 @@ class Estimate:
         return {"pilot": self.settings["pilot_sweeps"], "main": self.run.sweeps + reverse + draws}
 
     @property
+    def evaluations(self) -> dict[str, int] | None:
+        """Evaluations of the density, with or without its gradient; None where sweeps are all there is."""
+        each = self.settings.get("evaluations_a_sweep")
+        if each is None:
+            return None
+        sweeps = self.sweeps
+        fit = self.settings.get("base_evaluations", 0)
+        return {"pilot": each * sweeps["pilot"] + fit, "main": each * sweeps["main"]}
+
+    @property
     def seconds(self) -> float:
         """Wall clock of pilots and runs."""
         reverse = 0.0 if self.reverse is None else self.reverse.seconds
@@ -200,11 +210,14 @@ class Estimate:
         if self.run.island_size is not None:
             islands = self.num_chains // self.run.island_size
             rows.append(("resampled", f"{self.run.num_resamplings} times in {islands} islands"))
+        density = ""
+        if self.evaluations is not None:
+            density = f"{sum(self.evaluations.values()):,} evaluations, "
         rows += [
             ("schedule", f"{self.schedule.name}, {self.num_steps:,} steps"),
             ("base", f"{self.base}, {self.marginal} marginal" if self.marginal else self.base),
             ("seed", str(self.seed)),
-            ("cost", f"{sum(self.sweeps.values()):,} sweeps, {self.seconds:.1f} s"),
+            ("cost", f"{sum(self.sweeps.values()):,} sweeps, {density}{self.seconds:.1f} s"),
             ("status", self.status.value),
         ]
         return rows
@@ -237,6 +250,8 @@ class Estimate:
     def _extras(self) -> dict[str, Any]:
         """What only some runs have."""
         extras: dict[str, Any] = {}
+        if self.evaluations is not None:
+            extras["evaluations"] = self.evaluations
         if self.two_sided is not None:
             extras["two_sided"] = self._sides()
         if self.settings.get("along"):

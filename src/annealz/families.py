@@ -25,9 +25,14 @@ FAMILIES = {
     "softmax-rbm": "annealz.models.softmax_rbm:SoftmaxRBM",
     "bernoulli": "annealz.bases.bernoulli:BernoulliBase",
     "categorical": "annealz.bases.categorical:CategoricalBase",
-    "gaussian": "annealz.bases.gaussian:GaussianBase",
     "block-gibbs": "annealz.kernels.gibbs:BlockGibbs",
     "colour-gibbs": "annealz.kernels.colours:ColourGibbs",
+    "gaussian": "annealz.bases.gaussian:GaussianBase",
+    "hmc": "annealz.kernels.hmc:HMC",
+    "mala": "annealz.kernels.hmc:MALA",
+    "random-walk": "annealz.kernels.metropolis:RandomWalk",
+    "hais": "annealz.kernels.hais:HAIS",
+    "tuning": "annealz.kernels.tuning:Tuning",
 }
 
 _Plain = str | int | float | bool | None
@@ -47,6 +52,7 @@ def store(thing: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     arrays: dict[str, np.ndarray] = {}
     plain: dict[str, Any] = {}
     lengths: dict[str, int] = {}
+    parts: dict[str, Any] = {}
     for field in dataclasses.fields(thing):
         value = getattr(thing, field.name)
         if isinstance(value, jax.Array | np.ndarray):
@@ -57,8 +63,12 @@ def store(thing: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         elif isinstance(value, _Plain):
             plain[field.name] = value
         else:
-            return None
-    return arrays, {"family": family, "plain": plain, "lengths": lengths}
+            part = store(value)
+            if part is None:
+                return None
+            arrays |= {f"{field.name}.{key}": array for key, array in part[0].items()}
+            parts[field.name] = part[1]
+    return arrays, {"family": family, "plain": plain, "lengths": lengths, "parts": parts}
 
 
 def restore(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Any:
@@ -76,6 +86,10 @@ def restore(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Any:
         elif field.name in record["lengths"]:
             count = record["lengths"][field.name]
             value = tuple(jnp.asarray(arrays[f"{field.name}.{i}"]) for i in range(count))
+        elif field.name in record["parts"]:
+            start = f"{field.name}."
+            own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+            value = restore(own, record["parts"][field.name])
         else:
             value = jnp.asarray(arrays[field.name])
         object.__setattr__(thing, field.name, value)

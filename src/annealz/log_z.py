@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from annealz.along import check_betas
@@ -34,7 +35,7 @@ from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.paths.abstract import AbstractPath
 from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
 from annealz.problem import Problem, choose_problem
-from annealz.random import check_seed, derive_seed
+from annealz.random import Stream, check_seed, derive_seed
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
 from annealz.run import Run
@@ -111,11 +112,11 @@ def estimate_log_z(
     two_sided : anneal in reverse as well, from draws of the target: exact ones where a layer can be
         enumerated, else the last states of the forward run, resampled and swept on (approximate).
         log Z is then BAR's, between bounds from both sides.
-    draws : draws of the target to start the reverse run from, (num_chains, units of the marginal)
+    draws : draws of the target to start the reverse run from, (num_chains, variables)
     along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
-    observe : functions of the states (chains, units), or observers, by name; their weighted means
-        and variances along the path are in `trace`
+    observe : functions of the model's variables (chains, ...), or observers, by name; their weighted
+        means and variances along the path are in `trace`
     record_every : steps between records of the trace; about 1000 records by default
     chunk_steps : steps between returns to the host; changes no bit of the result
     out : folder for checkpoints and results; `resume(out)` goes on after an interruption
@@ -146,13 +147,14 @@ def estimate_log_z(
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
-    problem = problem.prepared(seed)
-    path, kernel = problem.path, problem.kernel
+    steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
+    problem = problem.prepared(seed, operator.index(steps) * num_chains)
+    path, kernel = problem.states, problem.kernel
     pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds
     check_memory(path, num_chains)  # before a pilot, not after
     if resample is not None:
         Resampling(resample, island_size(num_chains))  # refuses what it cannot do
-    start = None if draws is None else check_start(path, draws, num_chains, "draws")
+    start = None if draws is None else check_start(problem.path, draws, num_chains, "draws")
     wanted_chains = num_chains
     part_chains = None
     if target_std_err is not None:
@@ -219,6 +221,8 @@ def estimate_log_z(
         "checkpoint_seconds": checkpoint_seconds,
         "exact_log_z": known,
         "pilot_sweeps": pilot_sweeps,
+        "evaluations_a_sweep": kernel.evaluations,
+        "base_evaluations": getattr(path.base, "evaluations", 0),
         "pilot_seconds": pilot_seconds,
         "versions": _versions(),
     }
@@ -318,8 +322,11 @@ class _Runner:
         elif settings["draws"] == "approximate":
             sweeps = settings["draw_sweeps"] // run.num_chains
             start = approximate_draws(
-                problem.path, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
+                problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
             )
+        if settings["draws"] != "approximate":  # those are states already
+            bits = Stream(seed, "states").at(0, jnp.arange(run.num_chains))
+            start = np.asarray(problem.states.state(bits, start))
         drawn = time.monotonic() - began
         reverse = self._kept(
             "reverse", num_chains=run.num_chains, purpose="reverse", start=start, reverse=True
@@ -328,7 +335,7 @@ class _Runner:
 
     def _kept(self, name: str, **options) -> Run:
         """A run, or what the folder holds of it."""
-        path, kernel = self.problem.path, self.problem.kernel
+        path, kernel = self.problem.states, self.problem.kernel
         if self.folder is None:
             return anneal(path, kernel, self.schedule, **options, **self.options)
         kept = self.folder.part(name)

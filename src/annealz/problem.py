@@ -16,6 +16,9 @@ from annealz.paths.abstract import AbstractPath
 
 __all__ = ["Problem", "choose_problem"]
 
+_USUAL_SWEEPS = 10_000_000
+_TUNING_SHARE, _LEAST_TUNING = 0.02, 3000
+
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
@@ -32,18 +35,31 @@ class Problem:
     pilot_sweeps: int = 0
     pilot_seconds: float = 0.0
 
-    def prepared(self, seed: int) -> "Problem":
-        """The same with all decided that takes sweeps: which layer to anneal."""
-        if self.marginal != "auto":
-            return self
-        choice = choose_marginal(self.path.base, self.model, seed=seed)
+    def prepared(self, seed: int, sweeps: int = _USUAL_SWEEPS) -> "Problem":
+        """The same with all decided that takes a pilot: which layer to anneal, and how the kernel steps.
+
+        `sweeps` of the run to come, of which tuning the kernel may take a fiftieth.
+        """
+        path, marginal, spent, seconds = self.path, self.marginal, 0, 0.0
+        if marginal == "auto":
+            choice = choose_marginal(self.path.base, self.model, seed=seed)
+            path, marginal = self.model.path(self.path.base, choice.marginal), choice.marginal
+            spent, seconds = choice.sweeps, choice.seconds
+        budget = max(int(_TUNING_SHARE * sweeps), _LEAST_TUNING)
+        tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
         return dataclasses.replace(
             self,
-            path=self.model.path(self.path.base, choice.marginal),
-            marginal=choice.marginal,
-            pilot_sweeps=self.pilot_sweeps + choice.sweeps,
-            pilot_seconds=self.pilot_seconds + choice.seconds,
+            path=path,
+            kernel=tuned.kernel,
+            marginal=marginal,
+            pilot_sweeps=self.pilot_sweeps + spent + tuned.sweeps,
+            pilot_seconds=self.pilot_seconds + seconds + tuned.seconds,
         )
+
+    @property
+    def states(self) -> AbstractPath:
+        """The path of the states that the kernel moves."""
+        return self.kernel.extend(self.path)
 
     @property
     def base_name(self) -> str:

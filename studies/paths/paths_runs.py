@@ -129,11 +129,11 @@ def verdict(model: str, geometric: list[dict], moment: list[dict]) -> str:
     words = []
     for key, name in (("length", "length"), ("variance", "Var[log w]"), ("ess", "ESS")):
         a, b = column(geometric, key), column(moment, key)
-        p = stats.ttest_ind(b, a, equal_var=False).pvalue
+        _, p = stats.ttest_ind(b, a, equal_var=False)
         words.append(f"{name} {b.mean() / a.mean():.2f} times (p = {p:.2g})")
-    squares = [column(group, "error") ** 2 for group in (geometric, moment)]
-    ratio = squares[1].mean() / squares[0].mean()
-    p = stats.mannwhitneyu(*squares).pvalue
+    before, after = (column(group, "error") ** 2 for group in (geometric, moment))
+    ratio = after.mean() / before.mean()
+    _, p = stats.mannwhitneyu(before, after)
     return (
         f"- **{model}**: the moment-averaged path has {', '.join(words)} those of the geometric one; mean "
         f"squared error {ratio:.2f} times (p = {p:.2g} by Mann and Whitney's test)."

@@ -54,7 +54,7 @@ def schedule(
     with show_progress(quiet) as progress:
         made = plan_schedule(
             name,
-            problem.path,
+            problem.states,
             problem.kernel,
             num_steps=steps,
             num_chains=chains,

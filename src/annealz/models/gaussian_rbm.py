@@ -92,8 +92,11 @@ class GaussianRBM(AbstractLayered):
     def choose_base(self, base: Any = "auto", data: Any = None):
         """visible-bias (also auto): around the visible bias; base-rate: around the means of the data."""
         if isinstance(base, GaussianBase):
-            if not np.array_equal(base.scale, self.scale):
-                raise ValueError("the base must have the scale of the model, got another.")
+            if base.dim != self.num_visible or not np.array_equal(base.scale, self.scale):
+                raise ValueError(
+                    f"a base of {self.name} must have its scale, the standard deviations of the visible "
+                    f"units given the hidden ones, got another: leave base out, or build it with them."
+                )
             return base
         if base not in ("auto", "visible-bias", "base-rate"):
             raise ValueError(
@@ -113,4 +116,4 @@ class GaussianRBM(AbstractLayered):
                 raise ValueError(
                     f"data must have {self.num_visible} columns, got shape {rows.shape}."
                 )
-        return GaussianBase.checked(mean, np.asarray(self.scale), name)
+        return GaussianBase(jnp.asarray(mean), self.scale, name)

@@ -10,5 +10,7 @@ from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
 from annealz.paths.layers import LayerPath as LayerPath
 from annealz.paths.moment_gaussian import GaussianMomentPath as GaussianMomentPath
 from annealz.paths.pairs import PairPath as PairPath
+from annealz.paths.phase import PhasePath as PhasePath
 from annealz.paths.q_path import QPath as QPath
+from annealz.paths.tempered import TemperedPath as TemperedPath
 from annealz.paths.trajectory import TrajectoryPath as TrajectoryPath

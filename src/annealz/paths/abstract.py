@@ -37,6 +37,17 @@ class AbstractPath(eqx.Module):
     def log_ratio(self, x, beta0, beta1) -> Float[Array, " chains"]:
         """log p*_beta1(x) - log p*_beta0(x), never formed as a difference of large numbers."""
 
+    def position(self, x):
+        """What a state stands for: the model's own variables, which observers see."""
+        return x
+
+    def state(self, bits: Bits, position) -> Float[Array, "chains ..."]:
+        """The state that stands for these values of the model's variables, one a chain.
+
+        Of what the model does not know, such as momenta, `bits` give a draw.
+        """
+        return position
+
     def pack(self, x):
         """The states as they are carried from step to step: smaller where that loses nothing."""
         return x

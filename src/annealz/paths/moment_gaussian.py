@@ -35,7 +35,7 @@ __all__ = ["GaussianMomentPath"]
 
 
 class GaussianMomentPath(AbstractPath):
-    """From independent Gaussians to a Gaussian of any mean and covariance.
+    """From a Gaussian base to a Gaussian of any mean and covariance.
 
     Parameters
     ----------
@@ -47,6 +47,7 @@ class GaussianMomentPath(AbstractPath):
     base: Any
     mean: Float[Array, " units"]
     covariance: Float[Array, "units units"]
+    start: Float[Array, "units units"]
     log_z: Float[Array, ""]
     log_z_change: Float[Array, ""]
 
@@ -54,9 +55,9 @@ class GaussianMomentPath(AbstractPath):
         self, base: GaussianBase, mean: ArrayLike, covariance: ArrayLike, log_z: float = 0.0
     ):
         mean, covariance = np.asarray(mean, np.float32), np.asarray(covariance, np.float32)
-        if mean.shape != (base.num_units,) or covariance.shape != (base.num_units,) * 2:
+        if mean.shape != (base.dim,) or covariance.shape != (base.dim,) * 2:
             raise ValueError(
-                f"mean and covariance must be of {base.num_units} units as the base is, got shapes "
+                f"mean and covariance must be of dimension {base.dim} as the base is, got shapes "
                 f"{mean.shape} and {covariance.shape}."
             )
         is_symmetric = np.allclose(covariance, covariance.T)
@@ -66,6 +67,8 @@ class GaussianMomentPath(AbstractPath):
             )
         self.base, self.log_z = base, jnp.float32(log_z)
         self.log_z_change = jnp.float32(log_z - base.log_z)
+        scale = base.scale
+        self.start = jnp.diag(scale**2) if scale.ndim == 1 else matmul(scale, scale.T)
         self.mean, self.covariance = jnp.asarray(mean), jnp.asarray(covariance)
 
     @property
@@ -75,7 +78,7 @@ class GaussianMomentPath(AbstractPath):
     def moments(self, beta) -> tuple[Float[Array, " units"], Float[Array, "units units"]]:
         """mu_beta and Sigma_beta."""
         apart = self.mean - self.base.mean
-        within = (1 - beta) * jnp.diag(self.base.scale**2) + beta * self.covariance
+        within = self.start + beta * (self.covariance - self.start)
         return self.base.mean + beta * apart, within + beta * (1 - beta) * jnp.outer(apart, apart)
 
     def sample(self, bits: Bits):
@@ -98,7 +101,7 @@ class GaussianMomentPath(AbstractPath):
         (mean0, low), (_, high) = self.moments(beta0), self.moments(beta1)
         apart = self.mean - self.base.mean
         bend = (1 - beta0 - beta1) * jnp.outer(apart, apart)
-        change = self.covariance - jnp.diag(self.base.scale**2) + bend
+        change = self.covariance - self.start + bend
         step, move = (beta1 - beta0) * change, (beta1 - beta0) * apart
         y = (x - mean0).T  # (units, chains)
         high_y, low_y = (jnp.linalg.solve(matrix, y) for matrix in (high, low))
