@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import logsumexp
 
+import annealz
+from annealz.estimators import delta_std_err, log_mean
 from annealz.models.exact_ising import CRITICAL_COUPLING, square_ising_log_z
+from annealz.testing import assert_within_mc_error, default_seed
 
 
 def spins_of(height: int, width: int) -> np.ndarray:
@@ -51,3 +55,25 @@ def test_the_infinite_lattice_is_onsagers():
     inner = c - k * np.cos(grid_points)
     onsager = np.log(2) / 2 + np.mean(np.log(inner + np.sqrt(inner**2 - k**2))) / 2
     assert square_ising_log_z(256, coupling) / 256**2 == pytest.approx(onsager, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("side", "coupling", "num_steps"),
+    [(16, 0.3, 500), (16, CRITICAL_COUPLING, 1000), (32, CRITICAL_COUPLING, 4000)],
+)
+def test_large_lattices_of_many_seeds(side: int, coupling: float, num_steps: int):
+    """20 runs over one frozen schedule, each within its stated error, and spread as stated."""
+    model = annealz.Ising.square(side, coupling)
+    path, kernel = model.path(model.choose_base()), model.kernel()
+    schedule = annealz.plan_schedule(
+        "mixing", path, kernel, num_steps=num_steps, num_chains=256, seed=default_seed()
+    )
+    scores = []
+    for i in range(20):
+        run = annealz.anneal(path, kernel, schedule, num_chains=256, seed=default_seed() + i)
+        log_z, std_err = run.log_z0 + log_mean(run.log_weights), delta_std_err(run.log_weights)
+        assert_within_mc_error(log_z, model.exact_log_z(), std_err)
+        scores.append((log_z - model.exact_log_z()) / std_err)
+    spread = np.sum(np.square(scores))
+    assert 1e-6 < stats.chi2(20).sf(spread) < 1 - 1e-6, scores

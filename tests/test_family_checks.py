@@ -1,9 +1,9 @@
 """Every family by the checks that are offered for anybody's models (`annealz.testing.check_model`)."""
 
 import pytest
-from test_families import MODELS
 
 from annealz.testing import check_kernel, check_model, check_path
+from test_families import MODELS
 from test_paths import PATHS
 
 QUICK = ("lattice",)
