@@ -90,13 +90,20 @@ def page(rows: list[dict]) -> str:
         "| model | path | steps | length | Var[log w] | ESS | mean error | rms error | ok | s |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    verdicts = []
+    verdicts, gains = [], []
     for model in MODELS:
         groups = [[r for r in rows if (r["model"], r["path"]) == (model, kind)] for kind in PATHS]
         lines += [line(group) for group in groups if group]
         if all(len(group) > 1 for group in groups):
-            verdicts.append(verdict(model, *groups))
-    return "\n".join([*lines, "", *verdicts]) + "\n"
+            words, is_gain = verdict(model, *groups)
+            verdicts.append(words)
+            gains += [model] if is_gain else []
+    summary = (
+        "**Verdict**: the moment-averaged path lowers length or mean squared error (p < 0.05) on "
+        f"{', '.join(gains) or 'none of these models'}. The fit's settings were chosen on single runs of "
+        "mnist-pcd-20 and mnist-cd25-20 with other seeds."
+    )
+    return "\n".join([*lines, "", summary, "", *verdicts]) + "\n"
 
 
 def column(rows: list[dict], key: str) -> np.ndarray:
@@ -124,20 +131,22 @@ def line(rows: list[dict]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def verdict(model: str, geometric: list[dict], moment: list[dict]) -> str:
-    """What differs by more than the noise."""
-    words = []
+def verdict(model: str, geometric: list[dict], moment: list[dict]) -> tuple[str, bool]:
+    """What differs, and whether length or error are lower by more than the noise."""
+    words, is_gain = [], False
     for key, name in (("length", "length"), ("variance", "Var[log w]"), ("ess", "ESS")):
         a, b = column(geometric, key), column(moment, key)
         _, p = stats.ttest_ind(b, a, equal_var=False)
         words.append(f"{name} {b.mean() / a.mean():.2f} times (p = {p:.2g})")
+        is_gain |= key == "length" and b.mean() < a.mean() and p < 0.05
     before, after = (column(group, "error") ** 2 for group in (geometric, moment))
     ratio = after.mean() / before.mean()
     _, p = stats.mannwhitneyu(before, after)
-    return (
+    text = (
         f"- **{model}**: the moment-averaged path has {', '.join(words)} those of the geometric one; mean "
         f"squared error {ratio:.2f} times (p = {p:.2g} by Mann and Whitney's test)."
     )
+    return text, is_gain or (ratio < 1 and p < 0.05)
 
 
 if __name__ == "__main__":
