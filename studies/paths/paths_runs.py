@@ -136,12 +136,12 @@ def verdict(model: str, geometric: list[dict], moment: list[dict]) -> tuple[str,
     words, is_gain = [], False
     for key, name in (("length", "length"), ("variance", "Var[log w]"), ("ess", "ESS")):
         a, b = column(geometric, key), column(moment, key)
-        _, p = stats.ttest_ind(b, a, equal_var=False)
+        p = float(np.asarray(stats.ttest_ind(b, a, equal_var=False))[1])
         words.append(f"{name} {b.mean() / a.mean():.2f} times (p = {p:.2g})")
         is_gain |= key == "length" and b.mean() < a.mean() and p < 0.05
     before, after = (column(group, "error") ** 2 for group in (geometric, moment))
     ratio = after.mean() / before.mean()
-    _, p = stats.mannwhitneyu(before, after)
+    p = float(np.asarray(stats.mannwhitneyu(before, after))[1])
     text = (
         f"- **{model}**: the moment-averaged path has {', '.join(words)} those of the geometric one; mean "
         f"squared error {ratio:.2f} times (p = {p:.2g} by Mann and Whitney's test)."
