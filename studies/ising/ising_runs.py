@@ -61,7 +61,8 @@ def page(rows: list[dict]) -> str:
         "",
         f"log Z of periodic square lattices, {NUM_SEEDS} seeds a line, {NUM_CHAINS} chains, the default",
         "schedule (mixing) with its pilot. z is the error in stated standard errors; exact values by",
-        "`annealz.square_ising_log_z`. The coupling 0.4407 is critical. Made by",
+        "`annealz.square_ising_log_z`. The coupling 0.4407 is critical. Lines of one lattice share their",
+        "seeds, and so their random numbers: their z go together. Made by",
         "`python studies/ising/ising_runs.py`, which runs what results.json lacks.",
         "",
         "| lattice | K | steps | exact log Z | mean error | mean std err | mean z | s.d. z | largest z | "
