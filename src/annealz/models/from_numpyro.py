@@ -52,7 +52,9 @@ def from_numpyro(
             "it out, or observe it."
         )
     if not latent:
-        raise ValueError("the model has no latent variables: its evidence is its own log probability.")
+        raise ValueError(
+            "the model has no latent variables: its evidence is its own log probability."
+        )
 
     def start(seed: int):
         return initialize_model(
