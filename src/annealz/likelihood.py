@@ -279,6 +279,8 @@ def log_likelihood(
 def check_examples(data: np.ndarray, model: RBM, name: str = "data") -> np.ndarray:
     """The data as float32 (rows, visible) zeros and ones; a ValueError says what is wrong."""
     rows = check_rows(data, name)
+    if not isinstance(model, RBM):
+        raise ValueError(f"the likelihood of data is told for RBMs, got {type(model).__name__}.")
     if rows.shape[1] != model.num_visible:
         raise ValueError(
             f"{name} has {rows.shape[1]} units a row and the model {model.num_visible} visible units: "
