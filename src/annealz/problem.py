@@ -81,6 +81,7 @@ def choose_problem(
 
     What is wrong with them is told here; what takes sweeps is left to `prepared`.
     """
+    found: AbstractModel
     meta: dict[str, Any] = {}
     if isinstance(model, str | Path):
         found, meta = load_model(model)
