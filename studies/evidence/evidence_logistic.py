@@ -123,8 +123,8 @@ def main() -> None:
     out: dict[str, list] = {"annealz": [], "smc": [], "dynesty": []}
     for name, method, seeds in (
         ("annealz", anneal, NUM_SEEDS),
-        ("dynesty", nested, 1),
-        ("smc", smc, 5),
+        ("dynesty", nested, 3),
+        ("smc", smc, NUM_SEEDS),
     ):
         for seed in range(seeds):
             began = time.monotonic()

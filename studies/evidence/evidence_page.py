@@ -23,11 +23,11 @@ def closed() -> str:
     lines = [
         "## Closed forms",
         "",
-        "20 seeds each of 500 steps and 200 chains, default base (pilot), kernel (HAIS) and schedule (mixing). "
-        "z = (log Z - exact) / standard error.",
+        "20 seeds each of 500 steps and 200 chains, default base (pilot), kernel (HAIS) and schedule "
+        "(mixing). z = (log Z - exact) / standard error.",
         "",
-        "| problem | dim | exact | mean log Z | mean s.e. | mean z | rms z | largest abs z | covered | status ok |"
-        " evaluations a run |",
+        "| problem | dim | exact | mean log Z | mean s.e. | mean z | rms z | largest abs z | covered | "
+        "status ok | evaluations a run |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     total = covered = 0
@@ -55,8 +55,8 @@ def closed() -> str:
     lines += [
         "",
         f"**Verdict**: {verdict}: the 95 % interval covered the exact value in {covered} of {total} runs "
-        f"(share {covered / total:.3f}, 95 % interval {low:.3f} to {high:.3f}). A problem is called not within "
-        "where so few of 20 would be covered once in a thousand.",
+        f"(share {covered / total:.3f}, 95 % interval {low:.3f} to {high:.3f}). A problem is called "
+        "not within where so few of 20 would be covered once in a thousand.",
     ]
     return "\n".join(lines)
 
@@ -67,9 +67,9 @@ def logistic() -> str:
     lines = [
         "## Logistic regression",
         "",
-        "scikit-learn's breast cancer data: 569 rows, 30 inputs and a constant, weights ~ N(0, 1). annealz: 600 "
-        "steps of 200 chains, all by default. SMC: BlackJAX's adaptive tempered SMC, 1000 particles, 5 moves of HMC "
-        "of 10 leapfrog steps a temperature. dynesty: 500 live points, random walks.",
+        "scikit-learn's breast cancer data: 569 rows, 30 inputs and a constant, weights ~ N(0, 1). "
+        "annealz: 600 steps of 200 chains, all by default. SMC: BlackJAX's adaptive tempered SMC, 1000 "
+        "particles, 5 moves of HMC of 10 leapfrog steps a temperature. dynesty: 500 live points, random walks.",
         "",
         "| method | runs | mean log Z | s.e. of a run | evaluations a run |",
         "|---|---:|---:|---:|---:|",
@@ -92,8 +92,8 @@ def logistic() -> str:
         joint = float(np.hypot(errors["annealz"], errors[other]))
         agree = "within" if abs(gap) < 2 * joint else "beyond"
         lines.append(
-            f"**Verdict**: annealz minus {other} is {gap:+.4f} with a combined standard error of {joint:.4f}: "
-            f"{agree} twice the combined error, at {costs['annealz'] / costs[other]:.2f} of its evaluations."
+            f"**Verdict**: annealz minus {other} is {gap:+.4f} with a combined standard error of "
+            f"{joint:.4f}: {agree} twice the combined error, at {costs['annealz'] / costs[other]:.2f} of its evaluations."
         )
         lines.append("")
     return "\n".join(lines).rstrip()
@@ -107,8 +107,8 @@ def hais() -> str:
     lines = [
         "## Kernels at equal evaluations",
         "",
-        "A Gaussian of 100 dimensions, variances from 1/1000 to 1 in directions of no coordinate, from the standard "
-        "base; 100 chains, 10 seeds. The run's evaluations are equal, the pilot's (in the last column) are not.",
+        "A Gaussian of 100 dimensions, variances from 1/1000 to 1 in directions of no coordinate, from the "
+        "standard base; 100 chains, 10 seeds. The run's evaluations are equal, the pilot's are not.",
         "",
         "| evaluations a chain | kernel | rms error of log Z | Var log w (95 % interval) | mean ESS | "
         "evaluations of the pilot |",
@@ -136,8 +136,8 @@ def hais() -> str:
                 ratio = np.exp(logs[name].mean() - logs["HAIS"].mean())
                 word = "beats" if low > 1 else "loses to" if high < 1 else "ties with"
                 verdicts.append(
-                    f"- {budget:,}: HAIS {word} {name}: the variance of log w is {ratio:.3g} times as large with "
-                    f"{name} (95 % interval {low:.3g} to {high:.3g})."
+                    f"- {budget:,}: HAIS {word} {name}: the variance of log w is {ratio:.3g} times as "
+                    f"large with {name} (95 % interval {low:.3g} to {high:.3g})."
                 )
     return "\n".join([*lines, "", "**Verdicts** (geometric means, Welch's t):", "", *verdicts])
 
