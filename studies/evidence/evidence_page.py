@@ -69,7 +69,8 @@ def logistic() -> str:
         "",
         "scikit-learn's breast cancer data: 569 rows, 30 inputs and a constant, weights ~ N(0, 1). "
         "annealz: 600 steps of 200 chains, all by default. SMC: BlackJAX's adaptive tempered SMC, 1000 "
-        "particles, 5 moves of HMC of 10 leapfrog steps a temperature. dynesty: 500 live points, random walks.",
+        "particles, 5 moves of HMC of 10 leapfrog steps a temperature. dynesty: 500 live points, "
+        "random walks.",
         "",
         "| method | runs | mean log Z | s.e. of a run | evaluations a run |",
         "|---|---:|---:|---:|---:|",
@@ -93,7 +94,8 @@ def logistic() -> str:
         agree = "within" if abs(gap) < 2 * joint else "beyond"
         lines.append(
             f"**Verdict**: annealz minus {other} is {gap:+.4f} with a combined standard error of "
-            f"{joint:.4f}: {agree} twice the combined error, at {costs['annealz'] / costs[other]:.2f} of its evaluations."
+            f"{joint:.4f}: {agree} twice the combined error, at "
+            f"{costs['annealz'] / costs[other]:.2f} of its evaluations."
         )
         lines.append("")
     return "\n".join(lines).rstrip()
