@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench paper race sides ising paths coverage install clean help
+.PHONY: estimate test test-slow lint bench paper race sides ising paths coverage evidence install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,10 @@ paths: $(READY) ## moment-averaged against geometric paths; what is missing of h
 
 coverage: $(READY) ## do the intervals cover? the page from the committed results; FRESH=1 all runs
 	$(BIN)/python studies/coverage/cover.py $(if $(FRESH),--fresh)
+
+evidence: $(READY) ## evidence of densities: the page from the committed results; FRESH=1 all runs
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[evidence]'
+	$(BIN)/python studies/evidence/evidence_page.py $(if $(FRESH),--fresh)
 
 install: $(READY) ## the virtual environment
 

@@ -20,6 +20,7 @@ import numpy as np
 from annealz.families import restore, store
 from annealz.files import write_atomic
 from annealz.formats.archive import load_archive, save_archive
+from annealz.formats.python_object import load_object
 from annealz.formats.record import load_record, save_record
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
@@ -137,6 +138,8 @@ class RunFolder:
             return restore(own, records[name])
 
         model = stored("model") or model
+        if model is None and settings.get("source"):
+            model = load_object(settings["source"])
         if model is None:
             raise ValueError(
                 f"the run in {self.path} is of {settings['model']}, a model that no folder can hold: "

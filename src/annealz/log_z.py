@@ -89,7 +89,7 @@ def estimate_log_z(
 
     Parameters
     ----------
-    model : a model, the name of a packaged one, or a file
+    model : a model, the name of a packaged one, a file, or module:name of a Python object
     schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
         an array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
         need is charged, and uses random streams of its own.
@@ -204,6 +204,7 @@ def estimate_log_z(
     settings = {
         "model": problem.name,
         "model_digest": problem.model.digest,
+        "source": problem.source,
         "base": problem.base_name,
         "base_digest": getattr(path.base, "digest", None),
         "marginal": problem.marginal,

@@ -32,6 +32,8 @@ class Problem:
     """The layer that is annealed, of a model that has several; auto until it is prepared."""
     exact_log_z: float | None = None
     """What the model's file records."""
+    source: str | None = None
+    """Where the model was imported from, module:name."""
     pilot_sweeps: int = 0
     pilot_seconds: float = 0.0
 
@@ -79,16 +81,18 @@ def choose_problem(
 
     What is wrong with them is told here; what takes sweeps is left to `prepared`.
     """
+    found: AbstractModel
     meta: dict[str, Any] = {}
-    if not isinstance(model, AbstractModel):
-        if not isinstance(model, str | Path):
-            raise ValueError(
-                f"model must be an annealz model, a packaged name or a file, got {type(model).__name__}: "
-                "derive it from annealz.AbstractModel."
-            )
-        model, meta = load_model(model)
+    if isinstance(model, str | Path):
+        found, meta = load_model(model)
+    elif isinstance(model, AbstractModel):
+        found = model
+        found.check()
     else:
-        model.check()
+        raise ValueError(
+            f"model must be an annealz model, a packaged name or a file, got {type(model).__name__}: "
+            "derive it from annealz.AbstractModel."
+        )
     for name, given, kind in (("path", path, AbstractPath), ("kernel", kernel, AbstractKernel)):
         if given is not None and not isinstance(given, kind):
             raise ValueError(
@@ -101,16 +105,17 @@ def choose_problem(
             raise ValueError(f"a path has its own states: leave out marginal, got {marginal!r}.")
         layer = None
     else:
-        first = model.marginals[0]
+        first = found.marginals[0]
         marginal = first if marginal is None else marginal
-        shown = first if marginal == "auto" else model.check_marginal(marginal)
-        path = model.path(model.choose_base(base, data), shown)
-        layer = marginal if len(model.marginals) > 1 else None
+        shown = first if marginal == "auto" else found.check_marginal(marginal)
+        path = found.path(found.choose_base(base, data), shown)
+        layer = marginal if len(found.marginals) > 1 else None
     return Problem(
-        model=model,
-        name=meta.get("name", model.name),
+        model=found,
+        name=meta.get("name", found.name),
         path=path,
-        kernel=model.kernel() if kernel is None else kernel,
+        kernel=found.kernel() if kernel is None else kernel,
         marginal=layer,
         exact_log_z=meta.get("exact_log_z"),
+        source=meta.get("source"),
     )

@@ -15,7 +15,7 @@ Whatever the base, E[Z-hat] = Z; a base that is too narrow or in the wrong place
 modes that no chain then reaches. Evaluations are counted; a Hessian is counted as dim of them.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,8 +35,17 @@ _NUM_STARTS = 8
 _START_SCALE = 2.0
 _RIVAL = 12.0  # nats
 _FLATTEST = 1e-6  # curvature, of the sharpest
+_SADDLE = 1e-3  # so much downwards, of the sharpest, is no mode
 _PILOT_SWEEPS = 20_000
 _STAY = 64  # sweeps of every chain at the target
+
+
+class _Mode(NamedTuple):
+    place: np.ndarray
+    evidence: float
+    covariance: np.ndarray
+    sharpness: np.ndarray
+    is_top: bool
 
 
 def fit_laplace(model: "LogDensity", inflation: float = _INFLATION) -> GaussianBase:
@@ -54,32 +63,34 @@ def fit_laplace(model: "LogDensity", inflation: float = _INFLATION) -> GaussianB
             return 1e30, np.zeros_like(x)
         return value, gradient
 
-    modes: list[tuple[float, np.ndarray, np.ndarray, np.ndarray]] = []  # evidence, mode, H^-1, H
+    modes: list[_Mode] = []
     for start in _starts(model):
         if objective(start)[0] >= 1e30:
             continue
         mode = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-        if any((mode - m) @ h @ (mode - m) < 1 for _, m, _, h in modes):
+        if any((mode - m.place) @ m.sharpness @ (mode - m.place) < 1 for m in modes):
             continue
         matrix = np.asarray(hessian(jnp.asarray(mode, jnp.float32)), np.float64)
         evaluations += model.dim
         if not np.isfinite(matrix).all():
             continue
         curvature, axes = np.linalg.eigh((matrix + matrix.T) / 2)
+        is_top = bool(curvature.min() > -_SADDLE * curvature.max())
         curvature = np.abs(curvature)
         curvature = np.maximum(curvature, max(_FLATTEST * curvature.max(), 1e-12))
         evidence = -objective(mode)[0] - np.log(curvature).sum() / 2
         inverse, sharp = (axes / curvature) @ axes.T, (axes * curvature) @ axes.T
-        modes.append((evidence, mode, inverse, sharp))
+        modes.append(_Mode(mode, evidence, inverse, sharp, is_top))
     if not modes:
         raise ValueError(
             f"no mode of {model.name} was found: its function is infinite or NaN at every start; give "
             "starts where it is finite, or a GaussianBase."
         )
-    best = max(mode[0] for mode in modes)
-    near = [mode for mode in modes if mode[0] > best - _RIVAL]
-    centres = np.stack([mode[1] for mode in near])
-    covariance = inflation * np.mean([mode[2] for mode in near], axis=0)
+    modes = [mode for mode in modes if mode.is_top] or modes  # no saddles, if there is a mode
+    best = max(mode.evidence for mode in modes)
+    near = [mode for mode in modes if mode.evidence > best - _RIVAL]
+    centres = np.stack([mode.place for mode in near])
+    covariance = inflation * np.mean([mode.covariance for mode in near], axis=0)
     covariance += np.cov(centres.T, bias=True).reshape(model.dim, model.dim) if len(near) > 1 else 0
     return GaussianBase.from_moments(centres.mean(0), covariance, "laplace", evaluations)
 

@@ -33,7 +33,12 @@ __all__ = [
     "TwoSided",
 ]
 
-Model = Annotated[str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")]
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="Packaged name (see 'annealz models'), model file, or module:name of a Python object."
+    ),
+]
 Schedule = Annotated[str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")]
 Steps = Annotated[int | None, typer.Option(help="Annealing steps K (10000 where not given).")]
 Chains = Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")]

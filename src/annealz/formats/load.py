@@ -1,4 +1,6 @@
-"""A model by its packaged name or from a file of any format, told by its first bytes.
+"""A model by its packaged name, by the import path of a Python object, or from a file of any format.
+
+The format is told by the file's first bytes:
 
     PK                              npz: np.savez, or annealz's own (`npz.py`)
     MATLAB 5.0, or .mat             MATLAB up to version 7 (`mat.py`)
@@ -16,6 +18,7 @@ from annealz.formats.hdf5 import HDF5_MAGIC, read_hdf5, read_updates
 from annealz.formats.layouts import model_of, rbm_of
 from annealz.formats.mat import MAT_MAGIC, read_mat
 from annealz.formats.npz import load_npz
+from annealz.formats.python_object import is_import_path, load_object
 from annealz.formats.safetensors import is_safetensors, read_safetensors
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
@@ -32,19 +35,24 @@ def packaged_models() -> dict[str, Path]:
 
 
 def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of a packaged name or file, and its record.
+    """The model of a packaged name, a file, or the import path of a Python object, and its record.
 
     The record holds at least "name"; "exact_log_z" only where it was recorded for these very
     parameters. Of a training of rbms the last update is taken, or the one that is named after the file:
     `training.h5/update_100`.
     """
     packaged = packaged_models()
+    if is_import_path(str(name)) and not Path(name).exists():
+        found = load_object(str(name))
+        found.check()
+        return found, {"name": found.name, "source": str(name)}
     path, update = packaged.get(str(name), Path(name)), None
     if not path.exists() and path.parent.is_file():
         path, update = path.parent, path.name
     if not path.exists():
         raise ValueError(
-            f"unknown model {str(name)!r}: give a file, or one of {', '.join(packaged)}."
+            f"unknown model {str(name)!r}: give a file, module:name of a Python object, or one of "
+            f"{', '.join(packaged)}."
         )
     model, meta = _read(path, update)
     if meta.get("digest") != model.digest:

@@ -2,8 +2,8 @@
 
     model -> base (exact draws, exact log Z) -> path from base to model -> kernel along the path
 
-A model names its base, path and kernel by default; whoever estimates its log Z may give others. All that a
-new model must tell is its name and those three.
+A model names its base, path and kernel by default; whoever estimates its log Z may give others. A new model
+must tell its name, its base, its kernel, and its path or its `log_density`.
 """
 
 import abc
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Array, Float
 
 from annealz.fingerprint import fingerprint
 
@@ -38,17 +39,38 @@ class AbstractModel(eqx.Module):
         """Hexadecimal SHA-256 of its parameters: the identity of the distribution."""
         return fingerprint(self, type(self).__qualname__)
 
-    @abc.abstractmethod
+    def base(self) -> "AbstractBase":
+        """The base by default."""
+        raise ValueError(f"{type(self).__name__} tells no base: define `base`, or give one.")
+
     def choose_base(self, base: Any = "auto", data: Any = None) -> "AbstractBase":
         """The base of this name, "auto" the default one, or the base that is given, if it fits."""
+        from annealz.bases.abstract import AbstractBase
 
-    @abc.abstractmethod
+        if data is not None:
+            raise ValueError(
+                f"data serve the bases of other models than {self.name}: leave them out."
+            )
+        if isinstance(base, AbstractBase):
+            return base
+        if base != "auto":
+            raise ValueError(f"unknown base {base!r}: {self.name} knows auto, or give one itself.")
+        return self.base()
+
     def path(self, base, marginal: str = "visible") -> "AbstractPath":
-        """The path from this base to the model."""
+        """The path from this base to the model; by default the geometric one of their densities."""
+        from annealz.paths.tempered import TemperedPath
+
+        self.check_marginal(marginal)
+        return TemperedPath(base, self)
 
     @abc.abstractmethod
     def kernel(self) -> "AbstractKernel":
         """The transition along the path, by default."""
+
+    def log_density(self, x, /) -> Float[Array, " chains"]:
+        """log p*(x) of every chain."""
+        raise ValueError(f"{type(self).__name__} tells no log_density: define it, or `path`.")
 
     def check(self) -> None:
         """Refuse parameters that make no distribution, by a ValueError."""

@@ -108,6 +108,8 @@ class _Layers:
     """The model seen from its smaller layer."""
 
     def __init__(self, model: RBM):
+        if not isinstance(model, RBM):
+            raise ValueError(f"exact enumeration is for RBMs, got {type(model).__name__}.")
         hidden, visible = model.num_hidden, model.num_visible
         self.small_is_hidden = hidden <= visible
         self.num_small, self.num_other = min(hidden, visible), max(hidden, visible)

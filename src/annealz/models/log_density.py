@@ -92,30 +92,21 @@ class LogDensity(AbstractModel):
             )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """A GaussianBase, or one by name: standard, laplace, pilot; auto is laplace."""
+        """A GaussianBase, or one by name: standard, laplace, pilot; auto is pilot."""
         from annealz.bases.fit import fit_laplace, fit_pilot
         from annealz.bases.gaussian import GaussianBase
 
-        if data is not None:
-            raise ValueError("data serve the bases of other models: leave them out.")
-        if isinstance(base, GaussianBase):
-            return base
-        if not isinstance(base, str) or base not in BASES:
-            what = repr(base) if isinstance(base, str) else type(base).__name__
+        if not isinstance(base, str) or data is not None:
+            return super().choose_base(base, data)
+        if base not in BASES:
             raise ValueError(
-                f"unknown base {what}: choose one of {', '.join(BASES)}, or give a GaussianBase."
+                f"unknown base {base!r}: choose one of {', '.join(BASES)}, or give a GaussianBase."
             )
         if base == "standard":
             return GaussianBase.standard(self.dim)
-        return fit_pilot(self) if base == "pilot" else fit_laplace(self)
-
-    def path(self, base, marginal: str = "visible"):
-        from annealz.paths.tempered import TemperedPath
-
-        self.check_marginal(marginal)
-        return TemperedPath(base, self)
+        return fit_laplace(self) if base == "laplace" else fit_pilot(self)
 
     def kernel(self):
-        from annealz.kernels.hmc import HMC
+        from annealz.kernels.hais import HAIS
 
-        return HMC()
+        return HAIS()

@@ -1,13 +1,12 @@
-"""The geometric path from a Gaussian to any density, in the Gaussian's own coordinates.
+"""The geometric path between a base and any density.
 
-With x = m + S z, where N(m, S S^T) is the base, states are z and
+    log p*_beta(x) = (1 - beta) log p*_A(x) + beta f(x)            f the model's log density
+    U(x)           = f(x) - log p*_A(x)                            whatever beta
+    log ratio      = (beta1 - beta0) U(x)                          exact, one evaluation of f
 
-    log p*_beta(z) = -(1 - beta) |z|^2 / 2 + beta f(m + S z)       f the model's log density
-    U(z)           = f(m + S z) + |z|^2 / 2                        whatever beta
-    log ratio      = (beta1 - beta0) U(z)                          exact, one evaluation of f
-
-At beta = 0 all coordinates of z are alike, so that a kernel need not know S. Both ends are counted as
-densities of x, dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own.
+From a Gaussian N(m, S S^T) the states are its own coordinates z, x = m + S z, so that at beta = 0 they are
+all alike and a kernel need not know S. log p*_A is then -|z|^2 / 2. Both ends are counted as densities
+of x, dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own.
 """
 
 import jax.numpy as jnp
@@ -15,7 +14,7 @@ from jaxtyping import Array, Float
 
 from annealz.bases.abstract import AbstractBase
 from annealz.bases.gaussian import GaussianBase
-from annealz.models.log_density import LogDensity
+from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Bits
 
@@ -23,39 +22,49 @@ __all__ = ["TemperedPath"]
 
 
 class TemperedPath(AbstractPath):
-    """From a Gaussian base to a model with a log density over the reals."""
+    """From a base to a model that tells its `log_density`."""
 
     base: AbstractBase
-    model: LogDensity
-    gaussian: GaussianBase
+    model: AbstractModel
 
-    def __init__(self, base: GaussianBase, model: LogDensity):
-        if not isinstance(base, GaussianBase) or base.dim != model.dim:
+    def __init__(self, base: AbstractBase, model: AbstractModel):
+        dim = getattr(model, "dim", None)
+        if not isinstance(base, AbstractBase):
             raise ValueError(
-                f"base of {model.name} must be a GaussianBase of dimension {model.dim}, got "
-                f"{type(base).__name__} of dimension {getattr(base, 'dim', 'unknown')}."
+                f"base of {model.name} must be an annealz.AbstractBase, got {type(base).__name__}."
             )
-        self.base = self.gaussian = base
-        self.model = model
+        if dim is not None and getattr(base, "dim", dim) != dim:
+            raise ValueError(
+                f"base of {model.name} must have its dimension {dim}, got {getattr(base, 'dim', None)}."
+            )
+        self.base, self.model = base, model
 
     @property
     def log_z0(self) -> float:
         return self.base.log_z
 
-    def sample(self, bits: Bits) -> Float[Array, "chains dim"]:
-        return bits.normals(self.gaussian.dim, draw=0)
+    def sample(self, bits: Bits) -> Float[Array, "chains ..."]:
+        if isinstance(self.base, GaussianBase):
+            return bits.normals(self.base.dim, draw=0)
+        return self.base.sample(bits)
 
     def log_density(self, x, beta):
-        return beta * self.slope(x, beta) - 0.5 * (x**2).sum(-1)
+        return self._base_density(x) + beta * self.slope(x, beta)
 
     def log_ratio(self, x, beta0, beta1):
         return (beta1 - beta0) * self.slope(x, beta0)
 
     def slope(self, x, beta):
-        return self.model.log_density(self.gaussian.from_unit(x)) + 0.5 * (x**2).sum(-1)
+        return self.model.log_density(self.position(x)) - self._base_density(x)
 
     def position(self, x):
-        return self.gaussian.from_unit(x)
+        return self.base.from_unit(x) if isinstance(self.base, GaussianBase) else x
 
     def state(self, bits, position):
-        return self.gaussian.to_unit(jnp.asarray(position, jnp.float32))
+        position = jnp.asarray(position, jnp.float32)
+        return self.base.to_unit(position) if isinstance(self.base, GaussianBase) else position
+
+    def _base_density(self, x) -> Float[Array, " chains"]:
+        if isinstance(self.base, GaussianBase):
+            return -0.5 * (x**2).sum(-1)
+        return self.base.log_density(x)
