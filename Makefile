@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench paper race sides coverage install clean help
+.PHONY: estimate test test-slow lint bench paper race sides ising paths coverage evidence install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,8 +41,18 @@ sides: $(READY) ## bounds, BAR and resampling against exact values; what is miss
 	$(BIN)/python studies/two_sides/sides_mutants.py
 	$(BIN)/python studies/two_sides/sides_page.py
 
+ising: $(READY) ## the Ising lattice against Kaufman's solution; what is missing of half an hour's runs
+	$(BIN)/python studies/ising/ising_runs.py
+
+paths: $(READY) ## moment-averaged against geometric paths; what is missing of half an hour's runs
+	$(BIN)/python studies/paths/paths_runs.py
+
 coverage: $(READY) ## do the intervals cover? the page from the committed results; FRESH=1 all runs
 	$(BIN)/python studies/coverage/cover.py $(if $(FRESH),--fresh)
+
+evidence: $(READY) ## evidence of densities: the page from the committed results; FRESH=1 all runs
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[evidence]'
+	$(BIN)/python studies/evidence/evidence_page.py $(if $(FRESH),--fresh)
 
 install: $(READY) ## the virtual environment
 

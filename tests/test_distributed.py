@@ -30,6 +30,7 @@ from annealz.kernels import BlockGibbs
 from annealz.models import exact_samples
 from annealz.observers import Expectation, Slope
 from annealz.paths import GeometricPath
+from annealz.problem import choose_problem
 from annealz.run import Run
 from annealz.schedules import linear
 from annealz.team import LostProcess, Message, Team, from_bytes, to_bytes
@@ -90,11 +91,22 @@ def team_of(num_devices: list[int], observers=OBSERVERS) -> Iterator[tuple[Team,
         except BaseException as error:
             raised[j] = error
 
-    threads = [threading.Thread(target=help_with, args=(j,)) for j in range(len(others))]
+    problem = choose_problem(MODEL, base=BASE)
+    settings = {
+        "model": problem.name,
+        "model_digest": MODEL.digest,
+        "source": None,
+        "base": problem.base_name,
+        "marginal": problem.marginal,
+        "given": {"path": False, "kernel": False},
+    }
+    inputs = pack_inputs(problem, linear(NUM_STEPS), settings)
+    threads = [
+        threading.Thread(target=help_with, args=(j,), daemon=True) for j in range(len(others))
+    ]
     for thread in threads:
         thread.start()
-    settings = {"base": "uniform", "marginal": "visible"}
-    leader.tell("inputs", pack_inputs(MODEL, BASE, linear(NUM_STEPS), settings))
+    leader.tell("inputs", inputs)
     try:
         yield leader, others, raised
     finally:

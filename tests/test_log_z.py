@@ -280,7 +280,7 @@ def test_given_draws_are_kept_and_used_on_resume(tmp_path: Path):
     resumed = interrupted(tmp_path / "r", "part-1.npz", HARD, **settings)
     whole = annealz.estimate_log_z(HARD, **settings)
     check_equal(resumed, whole)
-    assert np.array_equal(RunFolder(tmp_path / "r").inputs()[4], draws)
+    assert np.array_equal(RunFolder(tmp_path / "r").inputs()[2], draws)
     assert whole.reverse is not None
     assert resumed.to_dict()["two_sided"]["draws"] == "given"
     assert any(m.startswith(words_of(Message.INEXACT_DRAWS)) for m in resumed.messages)
@@ -397,8 +397,9 @@ def test_what_contradicts_itself_is_refused_before_any_work(
         raise AssertionError("work was begun")
 
     monkeypatch.setattr(runner, "anneal", never)
-    for name in ("plan_schedule", "forecast", "choose_marginal"):
+    for name in ("plan_schedule", "forecast"):
         monkeypatch.setattr(door, name, never)
+    monkeypatch.setattr("annealz.problem.choose_marginal", never)
     with pytest.raises(ValueError, match=words) as refusal:
         annealz.estimate_log_z(MODEL, out=tmp_path / "r", **options)
     text = str(refusal.value)

@@ -37,6 +37,16 @@ def test_python_blocks_of_the_page_on_trust_run(tmp_path: Path, monkeypatch):
     assert names["wanted"].std_err <= 0.05
 
 
+@pytest.mark.parametrize("page", ["densities", "extending"])
+def test_python_blocks_of_the_pages_on_models_run(page: str):
+    """One after the other, as on the page."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    names: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(block, f"docs/{page}.md", "exec"), names)
+    assert names["estimate"].status.value == "ok"
+
+
 def test_options_of_the_page_on_choosing_exist(capsys):
     _status(["estimate", "--help"])
     text = capsys.readouterr().out

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.data import binarise, load_mnist
-from annealz.formats.load import load_model
+from annealz.formats.load import load_binary
 from annealz.models.rbm import RBM
 from pooled import Pooled, pool
 from portraits import write_portraits
@@ -89,7 +89,7 @@ def _log_z(results: Results, name: str) -> Pooled:
 
 
 def _load(results: Results, name: str) -> tuple[RBM, dict]:
-    model, meta = load_model(name)
+    model, meta = load_binary(name)
     if model.digest != results.record["models"][name]["digest"]:
         raise ValueError(f"the results are of another {name}: run them afresh.")
     return model, meta

@@ -17,7 +17,7 @@ import numpy as np
 from annealz.anneal import Progress, anneal
 from annealz.bases.choose import choose_base
 from annealz.diagnostics import judge
-from annealz.formats.load import load_model
+from annealz.formats.load import load_binary
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
@@ -51,7 +51,7 @@ def sweep(preset: Preset, file: Path, report: Report | None = None) -> Results:
         results = Results.load(file)
         if results.record["settings"] != _as_json(dataclasses.asdict(preset)):
             raise ValueError(f"{file} was made with other settings: remove it, or start afresh.")
-    models = {name: load_model(name) for name in preset.models}
+    models = {name: load_binary(name) for name in preset.models}
     for name, (model, meta) in models.items():
         known = {key: meta.get(key) for key in ("exact_log_z", "training")}
         facts = results.record["models"].setdefault(name, {"digest": model.digest, **known})

@@ -6,14 +6,12 @@ functions to be observed, which every process must have been given alike.
 
 import contextlib
 from collections.abc import Mapping
+from typing import Any
 
-from annealz.bases.bernoulli import BernoulliBase
 from annealz.formats.archive import pack_archive, unpack_archive
-from annealz.formats.run import inputs_from_arrays, inputs_to_arrays
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.rbm import RBM
+from annealz.formats.problem import problem_from_arrays, problem_to_arrays
 from annealz.observers import AbstractObserver
-from annealz.paths.geometric import GeometricPath
+from annealz.problem import Problem
 from annealz.schedules.schedule import Schedule
 from annealz.team import LostProcess, Message, Team, from_bytes, to_bytes
 from annealz.work import Share, Work, local_devices
@@ -21,15 +19,27 @@ from annealz.work import Share, Work, local_devices
 __all__ = ["assist", "pack_inputs"]
 
 
-def pack_inputs(model: RBM, base: BernoulliBase, schedule: Schedule, settings: dict) -> bytes:
+_SETTINGS = ("model", "model_digest", "source", "base", "marginal", "given")
+
+
+def pack_inputs(problem: Problem, schedule: Schedule, settings: dict) -> bytes:
     """What a process needs to know of an estimate before it can help."""
-    arrays = inputs_to_arrays(model, base) | {"betas": schedule.betas}
-    return pack_archive(arrays, {name: settings[name] for name in ("base", "marginal")})
+    arrays, records = problem_to_arrays(problem)
+    told = {name: settings[name] for name in _SETTINGS}
+    return pack_archive(arrays | {"betas": schedule.betas}, {"records": records, "settings": told})
 
 
-def assist(team: Team, observers: Mapping[str, AbstractObserver]) -> None:
-    """Help with one estimate, until the leader says that it is done."""
-    with contextlib.closing(_Helper(team, observers)) as helper, team.interrupts_passed_on():
+def assist(
+    team: Team, observers: Mapping[str, AbstractObserver], given: Mapping[str, Any] | None = None
+) -> None:
+    """Help with one estimate, until the leader says that it is done.
+
+    `given` the model, path or kernel that this process has, for what the leader cannot send.
+    """
+    with (
+        contextlib.closing(_Helper(team, observers, given or {})) as helper,
+        team.interrupts_passed_on(),
+    ):
         while (message := team.listen()).kind != "done":
             try:
                 helper.obey(message)
@@ -49,8 +59,10 @@ class _Stopped(Exception):
 
 
 class _Helper:
-    def __init__(self, team: Team, observers: Mapping[str, AbstractObserver]):
-        self.team, self.observers = team, observers
+    def __init__(
+        self, team: Team, observers: Mapping[str, AbstractObserver], given: Mapping[str, Any]
+    ):
+        self.team, self.observers, self.given = team, observers, given
         self.share: Share | None = None
 
     def close(self) -> None:
@@ -63,8 +75,9 @@ class _Helper:
             raise _Stopped(fields["why"], fields["text"])
         if kind == "inputs":
             arrays, meta = unpack_archive(payload, "what process 0 sent")
-            model, base = inputs_from_arrays(arrays, meta["base"])
-            self.path = GeometricPath(base, model, meta["marginal"])
+            self.problem = problem_from_arrays(
+                arrays, meta["records"], meta["settings"], where="of process 0", **self.given
+            )
             self.schedule = Schedule(arrays["betas"])
         elif kind == "anneal":
             self._take_on(fields["terms"], fields["digest"])
@@ -79,7 +92,8 @@ class _Helper:
                 f"observe must be the same in all processes: {missing} is not known here."
             )
         observers = {name: self.observers[name] for name in terms.pop("observers")}
-        work = Work(self.path, BlockGibbs(), observers, self.schedule, **terms)
+        problem = self.problem
+        work = Work(problem.states, problem.kernel, observers, self.schedule, **terms)
         if work.digest() != digest:
             raise ValueError(
                 "this process does not see the same run as process 0: give all the same observe, and "

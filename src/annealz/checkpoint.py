@@ -5,16 +5,15 @@ the run was given (path, kernel, observers, schedule, seed …) and refuses to c
 """
 
 import dataclasses
-import hashlib
 from importlib import metadata
 from pathlib import Path
-from types import CodeType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.fingerprint import fingerprint
 from annealz.formats.archive import load_archive, save_archive
 
 __all__ = ["Checkpoint", "Standing", "digest_of"]
@@ -69,27 +68,7 @@ class Checkpoint:
 
 def digest_of(tree: Any, settings: str) -> str:
     """SHA-256 of a pytree (structure, arrays, code of functions), settings and version of annealz."""
-    leaves, structure = jax.tree.flatten(tree)
-    hasher = hashlib.sha256(f"{metadata.version('annealz')} {settings} {structure}".encode())
-    for leaf in leaves:
-        if isinstance(leaf, jax.Array | np.ndarray):
-            array = np.asarray(leaf)
-            hasher.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
-        elif hasattr(leaf, "__code__"):
-            _hash_code(hasher, leaf.__code__)
-        else:
-            hasher.update(getattr(leaf, "__qualname__", repr(leaf)).encode())
-    return hasher.hexdigest()
-
-
-def _hash_code(hasher, code: CodeType) -> None:
-    """What a function does, not where it lies: names, instructions and constants, inner ones too."""
-    hasher.update(f"{code.co_qualname} {code.co_names}".encode() + code.co_code)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            _hash_code(hasher, constant)
-        else:
-            hasher.update(repr(constant).encode())
+    return fingerprint(tree, f"{metadata.version('annealz')} {settings}")
 
 
 def _pack(array: np.ndarray) -> np.ndarray:

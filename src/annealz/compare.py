@@ -16,16 +16,14 @@ import numpy as np
 from scipy import stats
 
 from annealz.anneal import Progress, anneal
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.choose import choose_base
+from annealz.bases.abstract import AbstractBase
 from annealz.diagnostics import judge
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
-from annealz.formats.load import load_model
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.exact import exact_log_z_if_cheap
-from annealz.models.rbm import RBM
-from annealz.paths.geometric import GeometricPath
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
 from annealz.plan import SCHEDULE_NAMES, check_name, pilot_sweeps, plan_schedule
+from annealz.problem import choose_problem
 from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps
 from annealz.status import Status
@@ -131,14 +129,16 @@ class Comparison:
 
 
 def compare_schedules(
-    model: RBM | str | Path,
+    model: AbstractModel | str | Path,
     *,
     schedules: Sequence[str] = SCHEDULE_NAMES,
     num_steps: int = 10_000,
     num_chains: int = 1000,
     num_replicates: int = 4,
-    base: str | BernoulliBase = "auto",
+    base: str | AbstractBase = "auto",
     data: Any = None,
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
     seed: int = 0,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Comparison:
@@ -153,11 +153,9 @@ def compare_schedules(
         raise ValueError(f"schedules must be some of {', '.join(SCHEDULE_NAMES)}, got none.")
     for name in schedules:
         check_name(name)
-    meta: dict[str, Any] = {}
-    if not isinstance(model, RBM):
-        model, meta = load_model(model)
-    base = choose_base(model, base, data)
-    path, kernel = GeometricPath(base, model), BlockGibbs()
+    problem = choose_problem(model, base=base, data=data, path=path, kernel=kernel)
+    problem = problem.prepared(seed, num_steps * num_chains)
+    path, kernel = problem.states, problem.kernel
     budget = num_steps * num_chains
     contenders, messages = [], []
     for name in schedules:
@@ -203,13 +201,16 @@ def compare_schedules(
         contenders.append(Contender(name, steps, path.log_z0, np.array(rows), sweeps))
     if not contenders:
         raise ValueError(f"no schedule could be run: {' '.join(messages)}")
+    known = problem.exact_log_z
+    if known is None:
+        known = problem.model.exact_log_z_if_cheap()
     return Comparison(
-        model=meta.get("name", model.name),
-        base=base.name,
+        model=problem.name,
+        base=problem.base_name,
         num_chains=num_chains,
         budget=budget,
         seed=seed,
-        exact_log_z=meta.get("exact_log_z", exact_log_z_if_cheap(model)),
+        exact_log_z=known,
         contenders=contenders,
         messages=tuple(messages),
     )

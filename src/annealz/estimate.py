@@ -48,7 +48,8 @@ class Estimate:
         return self.settings["base"]
 
     @property
-    def marginal(self) -> str:
+    def marginal(self) -> str | None:
+        """The layer that was annealed, of a model that has several."""
         return self.settings["marginal"]
 
     @property
@@ -112,6 +113,16 @@ class Estimate:
         reverse = 0 if self.reverse is None else self.reverse.sweeps
         draws = self.settings.get("draw_sweeps", 0)
         return {"pilot": self.settings["pilot_sweeps"], "main": self.run.sweeps + reverse + draws}
+
+    @property
+    def evaluations(self) -> dict[str, int] | None:
+        """Evaluations of the density, with or without its gradient; None where sweeps are all there is."""
+        each = self.settings.get("evaluations_a_sweep")
+        if each is None:
+            return None
+        sweeps = self.sweeps
+        fit = self.settings.get("base_evaluations", 0)
+        return {"pilot": each * sweeps["pilot"] + fit, "main": each * sweeps["main"]}
 
     @property
     def seconds(self) -> float:
@@ -199,11 +210,14 @@ class Estimate:
         if self.run.island_size is not None:
             islands = self.num_chains // self.run.island_size
             rows.append(("resampled", f"{self.run.num_resamplings} times in {islands} islands"))
+        density = ""
+        if self.evaluations is not None:
+            density = f"{sum(self.evaluations.values()):,} evaluations, "
         rows += [
             ("schedule", f"{self.schedule.name}, {self.num_steps:,} steps"),
-            ("base", f"{self.base}, {self.marginal} marginal"),
+            ("base", f"{self.base}, {self.marginal} marginal" if self.marginal else self.base),
             ("seed", str(self.seed)),
-            ("cost", f"{sum(self.sweeps.values()):,} sweeps, {self.seconds:.1f} s"),
+            ("cost", f"{sum(self.sweeps.values()):,} sweeps, {density}{self.seconds:.1f} s"),
             ("status", self.status.value),
         ]
         return rows
@@ -236,6 +250,8 @@ class Estimate:
     def _extras(self) -> dict[str, Any]:
         """What only some runs have."""
         extras: dict[str, Any] = {}
+        if self.evaluations is not None:
+            extras["evaluations"] = self.evaluations
         if self.two_sided is not None:
             extras["two_sided"] = self._sides()
         if self.settings.get("along"):

@@ -1,6 +1,7 @@
 """The folder of one run: what it was given, where it stands, what came out.
 
-inputs.npz       the model, the base's logits, and the draws that a reverse run was given to start from
+inputs.npz       model, base and kernel as far as they can be stored (`families.py`), and the draws that a
+                 reverse run was given to start from
 schedule.json    the frozen schedule
 checkpoint.npz   the run in the middle; gone when it is done. Of later parts: checkpoint-part-2.npz, …
 part-1.npz       finished parts of a run that has several; gone when all are done
@@ -16,12 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from annealz.bases.bernoulli import BernoulliBase
 from annealz.files import write_atomic
 from annealz.formats.archive import load_archive, save_archive
+from annealz.formats.problem import problem_from_arrays, problem_to_arrays
 from annealz.formats.record import load_record, save_record
-from annealz.formats.run import inputs_from_arrays, inputs_to_arrays, run_from_arrays, run_to_arrays
-from annealz.models.rbm import RBM
+from annealz.formats.run import run_from_arrays, run_to_arrays
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.problem import Problem
 from annealz.run import Run
 from annealz.schedules.schedule import Schedule
 
@@ -80,36 +84,48 @@ class RunFolder:
     def create(
         self,
         settings: dict[str, Any],
-        model: RBM,
-        base: BernoulliBase,
+        problem: Problem,
         schedule: Schedule,
         draws: np.ndarray | None = None,
     ) -> None:
         """Write down what the run is given, in place of what was there."""
-        arrays = inputs_to_arrays(model, base, draws)
+        arrays, records = problem_to_arrays(problem)
+        if draws is not None:
+            arrays["draws"] = np.asarray(draws)
         try:
             for file in self._present():
                 file.unlink()
             save_record(self.path / "run.json", settings)
-            save_archive(self.path / "inputs.npz", arrays, {})
+            save_archive(self.path / "inputs.npz", arrays, records)
             schedule.save(self.path / "schedule.json")
         except OSError as error:
             with contextlib.suppress(OSError):
                 self.remove()
             raise self._refusal(error) from error
 
-    def inputs(
-        self,
-    ) -> tuple[dict[str, Any], RBM, BernoulliBase, Schedule, np.ndarray | None]:
-        """(settings, model, base, schedule, draws) as they were given."""
+    def inputs(self) -> tuple[dict[str, Any], Schedule, np.ndarray | None]:
+        """(settings, schedule, draws) as they were given."""
         record = self.path / "run.json"
         if not record.is_file():
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
         settings = load_record(record)
         arrays, _ = load_archive(self.path / "inputs.npz")
-        model, base = inputs_from_arrays(arrays, settings["base"])
-        schedule = Schedule.load(self.path / "schedule.json")
-        return settings, model, base, schedule, arrays.get("draws")
+        return settings, Schedule.load(self.path / "schedule.json"), arrays.get("draws")
+
+    def problem(
+        self,
+        settings: dict[str, Any],
+        *,
+        model: AbstractModel | None = None,
+        path: AbstractPath | None = None,
+        kernel: AbstractKernel | None = None,
+    ) -> Problem:
+        """What is annealed, as it was given; what could not be stored must be given again."""
+        arrays, records = load_archive(self.path / "inputs.npz")
+        where = f"in {self.path}"
+        return problem_from_arrays(
+            arrays, records, settings, where=where, model=model, path=path, kernel=kernel
+        )
 
     def save_part(self, part: str, run: Run) -> None:
         """Keep a finished part, and drop its checkpoint; a disk that refuses it stops nothing."""

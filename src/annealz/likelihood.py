@@ -30,8 +30,9 @@ from annealz.anneal import Progress
 from annealz.conservative import NUM_CHAINS, NUM_EXAMPLES, Conservative, conservative_log_z
 from annealz.data.source import DataSource, check_rows
 from annealz.estimate import Estimate
-from annealz.formats.load import load_model
+from annealz.formats.load import load_binary
 from annealz.log_z import estimate_log_z
+from annealz.models.abstract import AbstractModel
 from annealz.models.density import log_densities
 from annealz.models.rbm import RBM
 from annealz.numerics import finite_or_none
@@ -247,7 +248,7 @@ def log_likelihood(
     on_progress : called with a Progress after every chunk
     options : what `estimate_log_z` takes
     """
-    rbm = model if isinstance(model, RBM) else load_model(model)[0]
+    rbm: Any = model if isinstance(model, AbstractModel) else load_binary(model)[0]
     if isinstance(data, str | Path):
         source = DataSource.of(data)
         data_name, data = source.name, source.examples()
@@ -279,6 +280,8 @@ def log_likelihood(
 def check_examples(data: np.ndarray, model: RBM, name: str = "data") -> np.ndarray:
     """The data as float32 (rows, visible) zeros and ones; a ValueError says what is wrong."""
     rows = check_rows(data, name)
+    if not isinstance(model, RBM):
+        raise ValueError(f"the likelihood of data is told for RBMs, got {type(model).__name__}.")
     if rows.shape[1] != model.num_visible:
         raise ValueError(
             f"{name} has {rows.shape[1]} units a row and the model {model.num_visible} visible units: "

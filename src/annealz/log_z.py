@@ -7,7 +7,6 @@ between them; and where it missed a wanted error, so that it can go on (`sizing.
 (`distributed.py`) the first one does all this, and the others help with the runs (`runner.py`).
 """
 
-import hashlib
 import operator
 import platform
 from collections.abc import Callable
@@ -20,18 +19,15 @@ import numpy as np
 
 from annealz.along import check_betas
 from annealz.anneal import Progress
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.choose import choose_base
+from annealz.bases.abstract import AbstractBase
 from annealz.blocks import check_memory
 from annealz.estimate import Estimate
 from annealz.folder import RunFolder
-from annealz.formats.load import load_model
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.marginal import choose_marginal
-from annealz.models.exact import exact_log_z_if_cheap, is_enumerable
-from annealz.models.rbm import RBM
-from annealz.paths.geometric import GeometricPath
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
 from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
+from annealz.problem import choose_problem
 from annealz.random import check_seed
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
@@ -53,14 +49,16 @@ _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps o
 
 @together
 def estimate_log_z(
-    model: RBM | str | Path,
+    model: AbstractModel | str | Path,
     *,
     schedule: str | Path | Schedule | np.ndarray = DEFAULT_SCHEDULE,
     num_steps: int | None = None,
     num_chains: int | None = None,
-    base: str | BernoulliBase = "auto",
+    base: str | AbstractBase = "auto",
     data: Any = None,
-    marginal: str = "visible",
+    marginal: str | None = None,
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
     target_std_err: float | None = None,
     max_seconds: float | None = None,
     resample: float | None = None,
@@ -78,20 +76,24 @@ def estimate_log_z(
     on_progress: Callable[[Progress], None] | None = None,
     on_forecast: Callable[[Forecast], None] | None = None,
 ) -> Estimate:
-    """log Z of an RBM by annealed importance sampling.
+    """log Z of a model by annealed importance sampling.
 
     Parameters
     ----------
-    model : an RBM, the name of a packaged one, or a file
+    model : a model, the name of a packaged one, a file, or module:name of a Python object
     schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
         an array of betas, or a Schedule; `annealz.plan` describes the names. The pilot that some names
         need is charged, and uses random streams of its own.
     num_steps : K; 10,000 by default, and with `target_std_err` what the survey foretells
     num_chains : N; 1,000 by default
-    base : base-rate, uniform, visible-bias, auto, or a BernoulliBase
+    base : where the path starts: a base, or a name that the model knows; of an RBM base-rate, uniform,
+        visible-bias, auto
     data : training data (rows, visible) or their means (visible,), for the base rate
-    marginal : the layer that is annealed, visible or hidden; the other is summed out. auto surveys both
-        and takes the hidden one where its path is clearly shorter.
+    marginal : the layer that is annealed, visible or hidden, of a model that has both; the other is summed
+        out. By default the model's first, of an RBM the visible one. auto surveys both and takes the other
+        one where its path is clearly shorter.
+    path : a path that ends in the model, in the place of the model's own; its base is its own
+    kernel : the transition, in the place of the model's own
     target_std_err : the standard error wanted, in the place of `num_chains`. Survey and sizing runs
         foretell the steps and chains that it takes; they are charged as pilot and enter no weight. A
         run that misses it goes on once. What a million chains cannot reach is refused.
@@ -101,11 +103,11 @@ def estimate_log_z(
     two_sided : anneal in reverse as well, from draws of the target: exact ones where a layer can be
         enumerated, else the last states of the forward run, resampled and swept on (approximate).
         log Z is then BAR's, between bounds from both sides.
-    draws : draws of the target to start the reverse run from, (num_chains, units of the marginal)
+    draws : draws of the target to start the reverse run from, (num_chains, variables)
     along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
-    observe : functions of the states (chains, units), or observers, by name; their weighted means
-        and variances along the path are in `trace`
+    observe : functions of the model's variables (chains, ...), or observers, by name; their weighted
+        means and variances along the path are in `trace`
     record_every : steps between records of the trace; about 1000 records by default
     chunk_steps : steps between returns to the host; changes no bit of the result
     out : folder for checkpoints and results; `resume(out)` goes on after an interruption
@@ -116,11 +118,6 @@ def estimate_log_z(
     on_progress : called with a Progress after every chunk
     on_forecast : called before the run with what a wanted standard error should take
     """
-    meta: dict[str, Any] = {}
-    if not isinstance(model, RBM):
-        model, meta = load_model(model)
-    else:
-        RBM.checked(model.weights, model.hidden_bias, model.visible_bias, model.visible_means)
     record_every = None if record_every is None else operator.index(record_every)
     given_chains = None if num_chains is None else operator.index(num_chains)
     num_chains = DEFAULT_NUM_CHAINS if given_chains is None else given_chains
@@ -134,19 +131,21 @@ def estimate_log_z(
     betas = None if along is None else check_betas(along).tolist()
     seed = check_seed(seed)
     observers = observers_of(observe)
-    base = choose_base(model, base, data)
+    given = {"path": path is not None, "kernel": kernel is not None}
+    problem = choose_problem(
+        model, base=base, data=data, marginal=marginal, path=path, kernel=kernel
+    )
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
-    pilot_sweeps, pilot_seconds = 0, 0.0
-    if marginal == "auto":
-        choice = choose_marginal(base, model, seed=seed)
-        marginal, pilot_sweeps, pilot_seconds = choice.marginal, choice.sweeps, choice.seconds
-    path, kernel = GeometricPath(base, model, marginal), BlockGibbs()
+    steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
+    problem = problem.prepared(seed, operator.index(steps) * num_chains)
+    path, kernel = problem.states, problem.kernel
+    pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds
     check_memory(path, num_chains)  # before a pilot, not after
     if resample is not None:
         Resampling(resample, island_size(num_chains))  # refuses what it cannot do
-    start = None if draws is None else check_start(path, draws, num_chains, "draws")
+    start = None if draws is None else check_start(problem.path, draws, num_chains, "draws")
     wanted_chains = num_chains
     part_chains = None
     if target_std_err is not None:
@@ -190,15 +189,17 @@ def estimate_log_z(
         if is_planned:  # its pilot is charged
             pilot_sweeps += schedule.provenance.get("pilot_sweeps", 0)
             pilot_seconds += schedule.provenance.get("pilot_seconds", 0.0)
-    known = meta.get("exact_log_z") if exact_log_z is None else exact_log_z
+    known = problem.exact_log_z if exact_log_z is None else exact_log_z
     if known is None:
-        known = exact_log_z_if_cheap(model)
+        known = problem.model.exact_log_z_if_cheap()
     settings = {
-        "model": meta.get("name", model.name),
-        "model_digest": model.digest,
-        "base": base.name,
-        "base_digest": hashlib.sha256(np.asarray(base.logits).tobytes()).hexdigest(),
-        "marginal": marginal,
+        "model": problem.name,
+        "model_digest": problem.model.digest,
+        "source": problem.source,
+        "base": problem.base_name,
+        "base_digest": getattr(path.base, "digest", None),
+        "marginal": problem.marginal,
+        "given": given,
         "num_chains": num_chains,
         "wanted_chains": num_chains if target_std_err is not None else wanted_chains,
         "target_std_err": target_std_err,
@@ -212,14 +213,16 @@ def estimate_log_z(
         "checkpoint_seconds": checkpoint_seconds,
         "exact_log_z": known,
         "pilot_sweeps": pilot_sweeps,
+        "evaluations_a_sweep": kernel.evaluations,
+        "base_evaluations": getattr(path.base, "evaluations", 0),
         "pilot_seconds": pilot_seconds,
         "versions": _versions(),
     }
     if two_sided:
-        settings |= _draw_settings(model, start, num_chains, schedule.num_steps)
+        settings |= _draw_settings(problem.model, start, num_chains, schedule.num_steps)
     if folder is not None:
-        folder.create(settings, model, base, schedule, start)
-    runner = Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
+        folder.create(settings, problem, schedule, start)
+    runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress)
     return runner.estimate(start)
 
 
@@ -227,21 +230,25 @@ def estimate_log_z(
 def resume(
     out: str | Path,
     *,
+    model: AbstractModel | None = None,
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
     observe: Observe | None = None,
     chunk_steps: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Estimate:
     """Go on with the run in a folder, to the same bits as if it had never stopped.
 
-    `observe` must be what the run was started with. A finished run is only read.
+    `observe` must be what the run was started with, and so must a model, path or kernel that the folder
+    cannot hold, because it is not one of annealz's own. A finished run is only read.
     """
     folder = RunFolder(out)
-    settings, model, base, schedule, start = folder.inputs()
+    settings, schedule, start = folder.inputs()
     if folder.is_done():
         return estimate_of(settings, folder.run(), folder.reverse_run())
-    path = GeometricPath(base, model, settings["marginal"])
+    problem = folder.problem(settings, model=model, path=path, kernel=kernel)
     observers = observers_of(observe)
-    runner = Runner(settings, path, model, schedule, observers, chunk_steps, folder, on_progress)
+    runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress)
     return runner.estimate(start)
 
 
@@ -292,11 +299,11 @@ def _check_together(given_chains, target_std_err, max_seconds, resample, two_sid
         raise ValueError("draws are where a reverse run starts: give two_sided=True with them.")
 
 
-def _draw_settings(model: RBM, start, num_chains: int, num_steps: int) -> dict[str, Any]:
+def _draw_settings(model: AbstractModel, start, num_chains: int, num_steps: int) -> dict[str, Any]:
     """Where the reverse run starts from, and the sweeps that takes."""
     if start is not None:
         return {"draws": "given", "draw_sweeps": 0}
-    if is_enumerable(model):
+    if model.has_exact_draws:
         return {"draws": "exact", "draw_sweeps": 0}
     sweeps = max(_LEAST_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
     return {"draws": "approximate", "draw_sweeps": sweeps * num_chains}

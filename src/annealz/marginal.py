@@ -8,10 +8,8 @@ layer is taken only where its path is shorter by more than that.
 
 from typing import NamedTuple
 
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.rbm import RBM
-from annealz.paths.geometric import GeometricPath
+from annealz.bases.abstract import AbstractBase
+from annealz.models.abstract import AbstractModel
 from annealz.schedules.mixing import mixing
 from annealz.survey_mixing import survey_mixing
 
@@ -31,21 +29,22 @@ class Choice(NamedTuple):
     seconds: float
 
 
-def choose_marginal(base: BernoulliBase, model: RBM, *, seed: int = 0) -> Choice:
-    """Visible, or hidden where its path is clearly shorter."""
+def choose_marginal(base: AbstractBase, model: AbstractModel, *, seed: int = 0) -> Choice:
+    """The model's first marginal, or its second one where it has one and its path is clearly shorter."""
+    first, *others = model.marginals
+    if not others:
+        return Choice(first, {}, 0, 0.0)
+    second = others[0]
     terrains = {
-        name: survey_mixing(
-            GeometricPath(base, model, name), BlockGibbs(), budget=_BUDGET, seed=seed
-        )
-        for name in ("visible", "hidden")
+        name: survey_mixing(model.path(base, name), model.kernel(), budget=_BUDGET, seed=seed)
+        for name in (first, second)
     }
     lengths = {
         name: mixing(terrain, 1).provenance["predicted_variance"]
         for name, terrain in terrains.items()
     }
-    is_hidden = lengths["hidden"] < _CLEARLY_SHORTER * lengths["visible"]
     return Choice(
-        "hidden" if is_hidden else "visible",
+        second if lengths[second] < _CLEARLY_SHORTER * lengths[first] else first,
         lengths,
         sum(terrain.sweeps for terrain in terrains.values()),
         sum(terrain.seconds for terrain in terrains.values()),

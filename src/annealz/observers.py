@@ -37,12 +37,12 @@ class AbstractObserver(eqx.Module):
 
 
 class Expectation(AbstractObserver):
-    """A function of the states: `function(x)` gives one value, of any shape, a chain."""
+    """A function of the model's variables: `function(x)` gives one value, of any shape, a chain."""
 
     function: Callable[[Array], Array]
 
     def measure(self, carry, x, path, beta):
-        return self.function(x)
+        return self.function(path.position(x))
 
 
 class Slope(AbstractObserver):

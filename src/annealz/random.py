@@ -19,9 +19,11 @@ generators it was chosen over.
 import hashlib
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Integer, UInt32
+from jax.scipy.special import ndtri
+from jaxtyping import Array, Float, Integer, PRNGKeyArray, UInt32
 
 __all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry", "unit_words"]
 
@@ -96,6 +98,23 @@ class Bits(eqx.Module):
         """
         uniforms = self.uniforms(logits.shape[-1], draw)
         return (uniforms * (1 + jnp.exp(-logits)) <= 1).astype(jnp.float32)
+
+    def normals(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
+        """Standard normals by inversion: 31 bits for the size, the last one for the sign.
+
+        The smallest tail has probability 2**-32, at 6.2 standard deviations.
+        """
+        words = self.words(num_units, draw)
+        tails = ((words >> 1).astype(jnp.int32).astype(jnp.float32) + 0.5) * jnp.float32(2.0**-32)
+        sizes = -ndtri(jnp.minimum(tails, 0.5))
+        return jnp.where(words & 1, -sizes, sizes)
+
+    def keys(self, draw: int) -> PRNGKeyArray:
+        """A key of JAX's own generator for every chain, of 64 bits: for code that is written for it.
+
+        What follows from a key is a function of (seed, purpose, chain, step, draw), as all else is.
+        """
+        return jax.random.wrap_key_data(self.words(2, draw), impl="threefry2x32")
 
 
 def row_keys(key, draw: int, chains, steps):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from annealz.anneal import anneal
@@ -20,11 +21,11 @@ from annealz.draws import approximate_draws
 from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.islands import judge_islands
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.exact import exact_samples
 from annealz.observers import AbstractObserver, Expectation, Slope
-from annealz.random import derive_seed
+from annealz.problem import Problem
+from annealz.random import Stream, derive_seed
 from annealz.run import Run
+from annealz.schedules.schedule import Schedule
 from annealz.sizing import more_chains
 from annealz.status import Message, Status, longer
 from annealz.two_sided import judge_two_sided
@@ -39,10 +40,9 @@ class Runner:
 
     def __init__(
         self,
-        settings,
-        path,
-        model,
-        schedule,
+        settings: dict[str, Any],
+        problem: Problem,
+        schedule: Schedule,
         observers,
         chunk_steps,
         folder,
@@ -50,8 +50,8 @@ class Runner:
     ):
         team = current_team()
         if team.size > 1:
-            team.tell("inputs", pack_inputs(model, path.base, schedule, settings))
-        self.settings, self.path, self.model, self.schedule = settings, path, model, schedule
+            team.tell("inputs", pack_inputs(problem, schedule, settings))
+        self.settings, self.problem, self.schedule = settings, problem, schedule
         self.folder: RunFolder | None = folder
         self.options = {
             "seed": settings["seed"],
@@ -95,14 +95,18 @@ class Runner:
     def reverse(self, run: Run, start: np.ndarray | None) -> Run:
         began = time.monotonic()
         settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
+        problem = self.problem
         if settings["draws"] == "exact":
-            visible, hidden = exact_samples(self.model, run.num_chains, seed)
-            start = visible if settings["marginal"] == "visible" else hidden
+            layer = settings["marginal"] or problem.model.marginals[0]
+            start = problem.model.exact_draws(run.num_chains, seed, layer)
         elif settings["draws"] == "approximate":
             sweeps = settings["draw_sweeps"] // run.num_chains
             start = approximate_draws(
-                self.path, BlockGibbs(), run, run.num_chains, num_sweeps=sweeps, seed=seed
+                problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
             )
+        if settings["draws"] != "approximate":  # those are states already
+            bits = Stream(seed, "states").at(0, jnp.arange(run.num_chains))
+            start = np.asarray(problem.states.state(bits, start))
         drawn = time.monotonic() - began
         reverse = self._kept(
             "reverse", num_chains=run.num_chains, purpose="reverse", start=start, reverse=True
@@ -111,15 +115,14 @@ class Runner:
 
     def _kept(self, name: str, **options) -> Run:
         """A run, or what the folder holds of it."""
+        path, kernel = self.problem.states, self.problem.kernel
         if self.folder is None:
-            return anneal(self.path, BlockGibbs(), self.schedule, **options, **self.options)
+            return anneal(path, kernel, self.schedule, **options, **self.options)
         kept = self.folder.part(name)
         if kept is not None:
             return kept
         checkpoint = self.folder.checkpoint_of(name)
-        run = anneal(
-            self.path, BlockGibbs(), self.schedule, checkpoint=checkpoint, **options, **self.options
-        )
+        run = anneal(path, kernel, self.schedule, checkpoint=checkpoint, **options, **self.options)
         has_more = self.settings.get("two_sided") or self.settings.get("part_chains")
         if has_more or self.settings["target_std_err"] is not None:
             self.folder.save_part(name, run)

@@ -1,5 +1,7 @@
 """What tests, docs and examples share: a z-test, a seed, and systems whose answers are known.
 
+`check_model`, `check_path` and `check_kernel` tell whether a class keeps its promises (`checks.py`).
+
 A Monte Carlo estimate is compared with the truth in units of its standard error, never by a
 relative tolerance:
 
@@ -24,6 +26,7 @@ from scipy import stats
 from scipy.special import expit
 
 from annealz.bases.bernoulli import BernoulliBase
+from annealz.checks import check_kernel, check_model, check_path
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractPath
@@ -35,6 +38,9 @@ __all__ = [
     "PerfectKernel",
     "assert_within_mc_error",
     "binary_states",
+    "check_kernel",
+    "check_model",
+    "check_path",
     "default_seed",
     "independent_spins",
     "log_joint",

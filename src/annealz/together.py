@@ -2,14 +2,17 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
-from typing import ParamSpec
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ParamSpec
 
 from annealz.assist import assist
 from annealz.distributed import current_team
 from annealz.estimate import Estimate
 from annealz.formats.archive import pack_archive, unpack_archive
 from annealz.formats.run import run_from_arrays, run_to_arrays
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
 from annealz.runner import Observe, estimate_of, observers_of
 from annealz.schedules.schedule import Schedule
 from annealz.team import LostProcess, Team
@@ -17,6 +20,7 @@ from annealz.team import LostProcess, Team
 __all__ = ["help_out", "leading", "together"]
 
 Given = ParamSpec("Given")
+_KINDS = (("model", AbstractModel), ("path", AbstractPath), ("kernel", AbstractKernel))
 
 
 def together(function: Callable[Given, Estimate]) -> Callable[Given, Estimate]:
@@ -26,8 +30,12 @@ def together(function: Callable[Given, Estimate]) -> Callable[Given, Estimate]:
     def call(*arguments: Given.args, **options: Given.kwargs) -> Estimate:
         team = current_team()
         if not team.is_leader:
+            named = {"model": arguments[0], **options} if arguments else options
+            given = {
+                name: named.get(name) for name, kind in _KINDS if isinstance(named.get(name), kind)
+            }
             observe = options.get("observe")
-            estimate = help_out(team, observe)  # pyright: ignore[reportArgumentType]
+            estimate = help_out(team, observe, given)  # pyright: ignore[reportArgumentType]
             assert estimate is not None
             return estimate
         with leading(team):
@@ -51,10 +59,17 @@ def leading(team: Team) -> Iterator[None]:
 
 
 def help_out(
-    team: Team, observe: Observe | None = None, *, wants_result: bool = True
+    team: Team,
+    observe: Observe | None = None,
+    given: Mapping[str, Any] | None = None,
+    *,
+    wants_result: bool = True,
 ) -> Estimate | None:
-    """Help with an estimate that process 0 leads; its result, if wanted."""
-    assist(team, observers_of(observe))
+    """Help with an estimate that process 0 leads; its result, if wanted.
+
+    `given` the model, path or kernel that this process has, for what process 0 cannot send.
+    """
+    assist(team, observers_of(observe), given)
     team.answer("wants", is_wanted=wants_result)
     if not wants_result:
         return None

@@ -22,7 +22,7 @@ import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
-from annealz.formats.load import load_model
+from annealz.formats.load import load_binary
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z, exact_samples
@@ -122,7 +122,7 @@ def _two_modes(coupling: float, logit: float) -> Target:
 
 
 def _packaged(name: str) -> Target:
-    model, meta = load_model(name)
+    model, meta = load_binary(name)
     return _rbm(model, choose_base(model, "auto"), meta["exact_log_z"])
 
 

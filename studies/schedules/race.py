@@ -28,7 +28,7 @@ import numpy as np
 from annealz.bases.choose import choose_base
 from annealz.estimators import effective_sample_size, log_mean
 from annealz.formats.archive import load_archive, save_archive
-from annealz.formats.load import load_model
+from annealz.formats.load import load_binary
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
 from annealz.plan import pilot_sweeps, plan_schedule
@@ -97,7 +97,7 @@ def wanted(models, steps) -> list[Key]:
 
 
 def make_path(model: str, base: str) -> GeometricPath:
-    rbm, _ = load_model(model)
+    rbm, _ = load_binary(model)
     return GeometricPath(choose_base(rbm, base, None), rbm)
 
 
@@ -223,7 +223,7 @@ def _start_worker(cores) -> None:
 
 def _record(num_replicates: int) -> dict:
     device = jax.devices()[0]
-    exact = {name: load_model(name)[1].get("exact_log_z") for name in MODELS}
+    exact = {name: load_binary(name)[1].get("exact_log_z") for name in MODELS}
     return {
         "kind": "race",
         "num_chains": NUM_CHAINS,

@@ -17,7 +17,7 @@ import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.choose import choose_base
-from annealz.formats.load import load_model
+from annealz.formats.load import load_binary
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z, exact_samples
 from annealz.models.rbm import RBM
@@ -80,7 +80,7 @@ def system(name: str) -> System:
     """The system of this name."""
     kind, *rest = name.split()
     if kind.startswith("mnist"):
-        model, meta = load_model(name)
+        model, meta = load_binary(name)
         return System(name, model, choose_base(model, "base-rate"), meta["exact_log_z"])
     if kind == "spins":
         model, log_z = independent_spins([0.5], np.linspace(-3, 2, 12))

@@ -17,12 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.bases.abstract import AbstractBase
+from annealz.products import matmul
 from annealz.random import Bits
 
 __all__ = ["BernoulliBase"]
 
 
-class BernoulliBase(eqx.Module):
+class BernoulliBase(AbstractBase):
     """Independent binary units with these logits."""
 
     logits: Float[Array, " units"]
@@ -77,6 +79,10 @@ class BernoulliBase(eqx.Module):
         return bits.bernoulli(
             jnp.broadcast_to(self.logits, (bits.num_chains, self.num_units)), draw
         )
+
+    def log_density(self, x: Float[Array, "*batch units"]) -> Float[Array, "*batch"]:
+        """b_A.x"""
+        return matmul(x, self.logits)
 
 
 def smoothed_means(data: ArrayLike, pseudo_counts: float = 1.0) -> np.ndarray:

@@ -1,16 +1,30 @@
 """A base by its name."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase, smoothed_means
-from annealz.models.rbm import RBM
 
-__all__ = ["BASES", "choose_base"]
+__all__ = ["BASES", "choose_base", "choose_named"]
+
+
+class Layered(Protocol):
+    """A model with a layer of binary visible units."""
+
+    @property
+    def num_visible(self) -> int: ...
+    @property
+    def visible_bias(self) -> Any: ...
+    @property
+    def visible_means(self) -> Any: ...
+
 
 BASES = ("auto", "base-rate", "uniform", "visible-bias")
 
 
-def choose_base(model: RBM, base: str | BernoulliBase = "auto", data=None) -> BernoulliBase:
+def choose_base(model: Layered, base: str | BernoulliBase = "auto", data=None) -> BernoulliBase:
     """The base of this name for this model.
 
     `data` gives the base rate: rows of data (rows, visible), or their means (visible,). Without it
@@ -40,7 +54,7 @@ def choose_base(model: RBM, base: str | BernoulliBase = "auto", data=None) -> Be
     return BernoulliBase.from_means(means)
 
 
-def _means(model: RBM, data) -> np.ndarray | None:
+def _means(model: Layered, data) -> np.ndarray | None:
     if data is None:
         return None if model.visible_means is None else np.asarray(model.visible_means, np.float64)
     array = np.asarray(data, np.float64)
@@ -50,3 +64,23 @@ def _means(model: RBM, data) -> np.ndarray | None:
             f"(rows, {model.num_visible}) or ({model.num_visible},), got {array.shape}."
         )
     return array if array.ndim == 1 else smoothed_means(array)
+
+
+def choose_named(
+    options: Mapping[str, Callable[[], Any]], base: Any, data: Any, kind: type, num_units: int
+) -> Any:
+    """The base of one of these names, "auto" the first, or one of this kind and size that is given."""
+    if isinstance(base, kind):
+        if base.num_units != num_units:
+            raise ValueError(f"the base has {base.num_units} units and the model {num_units}.")
+        chosen = base
+    elif isinstance(base, str) and base in ("auto", *options):
+        chosen = options[next(iter(options)) if base == "auto" else base]()
+    else:
+        names = ", ".join(("auto", *options))
+        raise ValueError(f"base must be a {kind.__name__} or one of {names}, got {base!r}.")
+    if data is not None:
+        raise ValueError(
+            "data serve to build a base rate, which this model has not: leave them out."
+        )
+    return chosen

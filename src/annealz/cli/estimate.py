@@ -62,7 +62,7 @@ def estimate(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
-    marginal: Marginal = "visible",
+    marginal: Marginal = None,
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
     two_sided: TwoSided = False,

@@ -35,7 +35,7 @@ from annealz.data.source import DataSource
 from annealz.estimate import Estimate
 from annealz.files import write_atomic
 from annealz.folder import RunFolder
-from annealz.formats.load import DEFAULT_MODEL, load_model, packaged_models
+from annealz.formats.load import DEFAULT_MODEL, load_binary, packaged_models
 from annealz.likelihood import check_examples, log_likelihood
 from annealz.log_z import resume as resume_run
 from annealz.models.rbm import RBM
@@ -61,7 +61,7 @@ def likelihood(
     chains: Chains = None,
     seed: Seed = 0,
     base: Base = "auto",
-    marginal: Marginal = "visible",
+    marginal: Marginal = None,
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
     two_sided: TwoSided = False,
@@ -84,7 +84,7 @@ def likelihood(
     quiet: Quiet = False,
 ) -> None:
     """Mean log-likelihood of DATA under MODEL, with the error of log Z and that of the data apart."""
-    rbm, meta = load_model(model)
+    rbm, meta = load_binary(model)
     source = DataSource.of(data or _default_data(model, meta), mnist)
     if per_example is not None:
         _check_table(per_example, force)
@@ -165,7 +165,6 @@ def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
         "schedule": DEFAULT_SCHEDULE,
         "seed": 0,
         "base": "auto",
-        "marginal": "visible",
         "two_sided": False,
         "exact": False,
     }

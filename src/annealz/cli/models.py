@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from annealz.cli.options import Json
-from annealz.formats.load import load_model, packaged_models
+from annealz.formats.load import load_binary, packaged_models
 
 __all__ = ["models"]
 
@@ -16,7 +16,7 @@ def models(
     as_json: Json = False,
 ) -> None:
     """List the packaged models."""
-    found = {name: load_model(name) for name in packaged_models()}
+    found = {name: load_binary(name) for name in packaged_models()}
     if as_json:
         rows = [
             {

@@ -37,7 +37,12 @@ __all__ = [
     "TwoSided",
 ]
 
-Model = Annotated[str, typer.Argument(help="Packaged name (see 'annealz models') or npz file.")]
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="Packaged name (see 'annealz models'), model file, or module:name of a Python object."
+    ),
+]
 Schedule = Annotated[str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")]
 Steps = Annotated[int | None, typer.Option(help="Annealing steps K (10000 where not given).")]
 Chains = Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")]
@@ -69,7 +74,9 @@ Base = Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")]
 Data = Annotated[
     Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
 ]
-Marginal = Annotated[str, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")]
+Marginal = Annotated[
+    str | None, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")
+]
 Distributed = Annotated[
     bool, typer.Option("--distributed", help="One of several processes that share the chains.")
 ]

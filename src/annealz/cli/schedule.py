@@ -5,15 +5,13 @@ from typing import Annotated
 
 import typer
 
-from annealz.bases.choose import choose_base
 from annealz.cli.options import Base, Data, Force, Marginal, Model, Plot, Quiet, Seed, Steps
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot, save_figure
 from annealz.data.array import read_data
-from annealz.formats.load import DEFAULT_MODEL, load_model
-from annealz.kernels.gibbs import BlockGibbs
-from annealz.paths.geometric import GeometricPath
+from annealz.formats.load import DEFAULT_MODEL
 from annealz.plan import DEFAULT_SCHEDULE, SCHEDULE_NAMES, plan_schedule
+from annealz.problem import choose_problem
 
 __all__ = ["schedule"]
 
@@ -33,7 +31,7 @@ def schedule(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
-    marginal: Marginal = "visible",
+    marginal: Marginal = None,
     plot: Plot = None,
     force: Force = False,
     quiet: Quiet = False,
@@ -51,13 +49,13 @@ def schedule(
     for path in (out, picture):
         if path.exists() and not force:
             raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
-    rbm, _ = load_model(model)
-    chosen = choose_base(rbm, base, None if data is None else read_data(data))
+    rows = None if data is None else read_data(data)
+    problem = choose_problem(model, base=base, data=rows, marginal=marginal).prepared(seed)
     with show_progress(quiet) as progress:
         made = plan_schedule(
             name,
-            GeometricPath(chosen, rbm, marginal),
-            BlockGibbs(),
+            problem.states,
+            problem.kernel,
             num_steps=steps,
             num_chains=chains,
             seed=seed,

@@ -1,7 +1,9 @@
-"""RBMs as npz files: `weights` (hidden, visible), `hidden_bias`, `visible_bias`.
+"""Models as npz files; RBMs as `weights` (hidden, visible), `hidden_bias`, `visible_bias`.
 
-`visible_means` (the data's base rate) is optional. A plain `np.savez` of the three arrays loads;
-files written here carry a checksum and a JSON record (name, training settings, exact log Z).
+The names of other programs are read as well (`layouts.py`). `visible_means` (the data's base rate) is
+optional. A plain `np.savez` of the three arrays loads; files written here carry a checksum and a JSON
+record (name, training settings, exact log Z). Models of other families are written under the name of their
+family (`annealz.families`).
 """
 
 from pathlib import Path
@@ -9,33 +11,43 @@ from typing import Any
 
 import numpy as np
 
+from annealz.families import restore, store
 from annealz.formats.archive import load_archive, save_archive
+from annealz.formats.layouts import model_of, rbm_of
+from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
 
-__all__ = ["load_rbm", "save_rbm"]
+__all__ = ["load_npz", "load_rbm", "save_model", "save_rbm"]
 
 _REQUIRED = ("weights", "hidden_bias", "visible_bias")
+
+
+def load_npz(path: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
+    """The model of an npz file, and its record (empty for a plain file)."""
+    arrays, meta = load_archive(path, need_checksum=False)
+    record = meta.pop("stored", None)
+    if record is None:
+        return model_of(arrays, path), meta
+    model = restore(arrays, record)
+    model.check()
+    return model, meta
+
+
+def save_model(path: str | Path, model: AbstractModel, meta: dict[str, Any] | None = None) -> None:
+    """Write a model of annealz atomically, with a checksum and this record."""
+    if isinstance(model, RBM):
+        save_rbm(path, model, meta)
+        return
+    stored = store(model)
+    if stored is None:
+        raise ValueError(f"a {type(model).__name__} cannot be written to a file: it may hold code.")
+    save_archive(path, stored[0], {**(meta or {}), "stored": stored[1]})
 
 
 def load_rbm(path: str | Path) -> tuple[RBM, dict[str, Any]]:
     """The RBM of an npz file, and its record (empty for a plain file)."""
     arrays, meta = load_archive(path, need_checksum=False)
-    missing = [name for name in _REQUIRED if name not in arrays]
-    if missing:
-        raise ValueError(
-            f"{path} lacks {', '.join(missing)}: an RBM file holds weights (hidden, visible), "
-            f"hidden_bias and visible_bias, this one holds {', '.join(sorted(arrays)) or 'nothing'}."
-        )
-    try:
-        model = RBM.checked(
-            arrays["weights"],
-            arrays["hidden_bias"],
-            arrays["visible_bias"],
-            arrays.get("visible_means"),
-        )
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    return model, meta
+    return rbm_of(arrays, path), meta
 
 
 def save_rbm(path: str | Path, model: RBM, meta: dict[str, Any] | None = None) -> None:

@@ -1,36 +1,13 @@
-"""A run, and what it was given, as named arrays and a JSON record."""
+"""A run as named arrays and a JSON record."""
 
 from typing import Any
 
 import numpy as np
 
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.models.rbm import RBM
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["inputs_from_arrays", "inputs_to_arrays", "run_from_arrays", "run_to_arrays"]
-
-
-def inputs_to_arrays(
-    model: RBM, base: BernoulliBase, draws: np.ndarray | None = None
-) -> dict[str, np.ndarray]:
-    """The model, the base's logits, and draws of the target if any."""
-    arrays: dict[str, Any] = {
-        "weights": model.weights,
-        "hidden_bias": model.hidden_bias,
-        "visible_bias": model.visible_bias,
-        "base_logits": base.logits,
-    }
-    if draws is not None:
-        arrays["draws"] = draws
-    return {name: np.asarray(array) for name, array in arrays.items()}
-
-
-def inputs_from_arrays(arrays: dict[str, np.ndarray], base_name: str) -> tuple[RBM, BernoulliBase]:
-    """The model and the base."""
-    model = RBM.checked(arrays["weights"], arrays["hidden_bias"], arrays["visible_bias"])
-    return model, BernoulliBase.from_logits(arrays["base_logits"], base_name)
+__all__ = ["run_from_arrays", "run_to_arrays"]
 
 
 def run_to_arrays(run: Run) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -27,7 +27,7 @@ def choose_fused(
     """The fused steps of a block of this run on this device; None where XLA must take them."""
     if jax.default_backend() != "gpu" or resampling is not None:
         return None
-    if type(path) is not GeometricPath or type(kernel) is not BlockGibbs:
+    if type(path) is not GeometricPath or type(kernel) is not BlockGibbs or path.offset is not None:
         return None
     if list(observers) != ["slope"] or type(observers["slope"]) is not Slope:
         return None

@@ -1,4 +1,10 @@
 """Transitions that leave p_beta invariant."""
 
 from annealz.kernels.abstract import AbstractKernel as AbstractKernel
+from annealz.kernels.colours import ColourGibbs as ColourGibbs
 from annealz.kernels.gibbs import BlockGibbs as BlockGibbs
+from annealz.kernels.hais import HAIS as HAIS
+from annealz.kernels.hmc import HMC as HMC
+from annealz.kernels.hmc import MALA as MALA
+from annealz.kernels.metropolis import RandomWalk as RandomWalk
+from annealz.kernels.metropolised import Metropolised as Metropolised

@@ -7,13 +7,22 @@ the reversal makes them in the opposite order.
 """
 
 import abc
+from typing import NamedTuple
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from annealz.random import Bits
 
-__all__ = ["AbstractKernel"]
+__all__ = ["AbstractKernel", "Tuned"]
+
+
+class Tuned(NamedTuple):
+    """A kernel that is ready, and what making it so took."""
+
+    kernel: "AbstractKernel"
+    sweeps: int
+    seconds: float
 
 
 class AbstractKernel(eqx.Module):
@@ -25,6 +34,21 @@ class AbstractKernel(eqx.Module):
 
         Draws of `bits` are numbered from 0; the last, 2^32 - 1, is the engine's own.
         """
+
+    @property
+    def evaluations(self) -> int | None:
+        """Evaluations of the density, with or without gradient, that a sweep takes: the one that the weight
+        needs is among them. None where that is not how a sweep is counted.
+        """
+        return None
+
+    def extend(self, path):
+        """The path of the states that the kernel moves, such as positions with momenta."""
+        return path
+
+    def tuned(self, path, *, seed: int, budget: int) -> "Tuned":
+        """The kernel ready for this path, after a pilot of about `budget` sweeps if it needs one."""
+        return Tuned(self, 0, 0.0)
 
     def reversed(self) -> "AbstractKernel":
         """The kernel whose step is the time reversal of this one's, at every beta."""

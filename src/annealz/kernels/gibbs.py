@@ -11,7 +11,7 @@ is the same from s to t as from t to s: the kernel is its own reversal.
 from jaxtyping import Array, Float
 
 from annealz.kernels.abstract import AbstractKernel
-from annealz.paths.abstract import AbstractBipartitePath
+from annealz.paths.abstract import AbstractLatentPath
 from annealz.random import Bits
 
 __all__ = ["BlockGibbs"]
@@ -20,9 +20,8 @@ __all__ = ["BlockGibbs"]
 class BlockGibbs(AbstractKernel):
     """One sweep over both layers."""
 
-    def step(self, bits: Bits, x, path: AbstractBipartitePath, beta) -> Float[Array, "chains ..."]:
-        latent = bits.bernoulli(path.latent_logits(x, beta), draw=0)
-        return bits.bernoulli(path.state_logits(latent, beta), draw=1)
+    def step(self, bits: Bits, x, path: AbstractLatentPath, beta) -> Float[Array, "chains ..."]:
+        return path.draw_state(bits, path.draw_latent(bits, x, beta), beta)
 
     def reversed(self) -> "BlockGibbs":
         return self

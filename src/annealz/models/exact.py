@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.special import expit
 
+from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
 from annealz.numerics import log_sum
 from annealz.random import check_seed
@@ -40,8 +41,10 @@ _GROUP = 1000
 Progress = Callable[[float], None]
 
 
-def exact_log_z(model: RBM, progress: Progress | None = None) -> float:
-    """log Z, exact to float64 rounding. `progress` is called with the fraction done."""
+def exact_log_z(model: AbstractModel, progress: Progress | None = None) -> float:
+    """log Z, exact to float64 rounding. `progress` is called with the fraction done of an RBM."""
+    if not isinstance(model, RBM):
+        return model.exact_log_z()
     return log_sum(_log_weights(model, progress))
 
 
@@ -105,6 +108,8 @@ class _Layers:
     """The model seen from its smaller layer."""
 
     def __init__(self, model: RBM):
+        if not isinstance(model, RBM):
+            raise ValueError(f"exact enumeration is for RBMs, got {type(model).__name__}.")
         hidden, visible = model.num_hidden, model.num_visible
         self.small_is_hidden = hidden <= visible
         self.num_small, self.num_other = min(hidden, visible), max(hidden, visible)

@@ -9,20 +9,20 @@ Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible
 """
 
 import hashlib
-from typing import Self
+from typing import Any, ClassVar, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.models.abstract import AbstractModel
 from annealz.products import matmul
 
-__all__ = ["RBM"]
+__all__ = ["RBM", "real_array"]
 
 
-class RBM(eqx.Module):
+class RBM(AbstractModel):
     """A Bernoulli restricted Boltzmann machine.
 
     Parameters
@@ -39,6 +39,8 @@ class RBM(eqx.Module):
     hidden_bias: Float[Array, " hidden"]
     visible_bias: Float[Array, " visible"]
     visible_means: Float[Array, " visible"] | None
+
+    marginals: ClassVar[tuple[str, ...]] = ("visible", "hidden")
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class RBM(eqx.Module):
         arrays = {"weights": weights, "hidden_bias": hidden_bias, "visible_bias": visible_bias}
         if visible_means is not None:
             arrays["visible_means"] = visible_means
-        arrays = {name: _real(name, array) for name, array in arrays.items()}
+        arrays = {name: real_array(name, array) for name, array in arrays.items()}
         shape = arrays["weights"].shape
         if len(shape) != 2 or 0 in shape:
             raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
@@ -71,6 +73,18 @@ class RBM(eqx.Module):
                     f"({shape[axis]},), got shape {arrays[name].shape}."
                 )
         return cls(**arrays)
+
+    @classmethod
+    def from_sklearn(cls, estimator: Any) -> Self:
+        """The distribution of a fitted `sklearn.neural_network.BernoulliRBM`."""
+        names = ("components_", "intercept_hidden_", "intercept_visible_")
+        missing = [name for name in names if not hasattr(estimator, name)]
+        if missing:
+            raise ValueError(
+                f"estimator must be a fitted BernoulliRBM of scikit-learn, got a "
+                f"{type(estimator).__name__} without {', '.join(missing)}: fit it first."
+            )
+        return cls.checked(*(getattr(estimator, name) for name in names))
 
     @property
     def num_hidden(self) -> int:
@@ -109,8 +123,44 @@ class RBM(eqx.Module):
             hasher.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
         return hasher.hexdigest()
 
+    # --- how it is annealed (imported late: what follows the model in the flow knows the model) ---
 
-def _real(name: str, value) -> np.ndarray:
+    def check(self) -> None:
+        type(self).checked(self.weights, self.hidden_bias, self.visible_bias, self.visible_means)
+
+    def choose_base(self, base: Any = "auto", data: Any = None):
+        from annealz.bases.choose import choose_base
+
+        return choose_base(self, base, data)
+
+    def path(self, base, marginal: str = "visible"):
+        from annealz.paths.geometric import GeometricPath
+
+        return GeometricPath(base, self, marginal)
+
+    def kernel(self):
+        from annealz.kernels.gibbs import BlockGibbs
+
+        return BlockGibbs()
+
+    def exact_log_z_if_cheap(self) -> float | None:
+        from annealz.models.exact import exact_log_z_if_cheap
+
+        return exact_log_z_if_cheap(self)
+
+    @property
+    def has_exact_draws(self) -> bool:
+        from annealz.models.exact import is_enumerable
+
+        return is_enumerable(self)
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        from annealz.models.exact import exact_samples
+
+        return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
+
+
+def real_array(name: str, value) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")

@@ -1,6 +1,16 @@
 """Paths from a tractable distribution to the target."""
 
 from annealz.paths.abstract import AbstractBipartitePath as AbstractBipartitePath
+from annealz.paths.abstract import AbstractLatentPath as AbstractLatentPath
 from annealz.paths.abstract import AbstractPath as AbstractPath
 from annealz.paths.geometric import MARGINALS as MARGINALS
 from annealz.paths.geometric import GeometricPath as GeometricPath
+from annealz.paths.lattice import LatticePath as LatticePath
+from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
+from annealz.paths.layers import LayerPath as LayerPath
+from annealz.paths.moment_gaussian import GaussianMomentPath as GaussianMomentPath
+from annealz.paths.pairs import PairPath as PairPath
+from annealz.paths.phase import PhasePath as PhasePath
+from annealz.paths.q_path import QPath as QPath
+from annealz.paths.tempered import TemperedPath as TemperedPath
+from annealz.paths.trajectory import TrajectoryPath as TrajectoryPath

@@ -9,16 +9,16 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.abstract import AbstractBase
 from annealz.random import Bits
 
-__all__ = ["AbstractBipartitePath", "AbstractPath"]
+__all__ = ["AbstractBipartitePath", "AbstractLatentPath", "AbstractPath"]
 
 
 class AbstractPath(eqx.Module):
     """beta -> p*_beta."""
 
-    base: eqx.AbstractVar[BernoulliBase]
+    base: eqx.AbstractVar[AbstractBase]
 
     @property
     @abc.abstractmethod
@@ -36,6 +36,17 @@ class AbstractPath(eqx.Module):
     @abc.abstractmethod
     def log_ratio(self, x, beta0, beta1) -> Float[Array, " chains"]:
         """log p*_beta1(x) - log p*_beta0(x), never formed as a difference of large numbers."""
+
+    def position(self, x):
+        """What a state stands for: the model's own variables, which observers see."""
+        return x
+
+    def state(self, bits: Bits, position) -> Float[Array, "chains ..."]:
+        """The state that stands for these values of the model's variables, one a chain.
+
+        Of what the model does not know, such as momenta, `bits` give a draw.
+        """
+        return position
 
     def pack(self, x):
         """The states as they are carried from step to step: smaller where that loses nothing."""
@@ -60,7 +71,19 @@ class AbstractPath(eqx.Module):
         return jax.jvp(lambda b: self.log_density(x, b), (beta,), (one,))[1]
 
 
-class AbstractBipartitePath(AbstractPath):
+class AbstractLatentPath(AbstractPath):
+    """A path over states with a latent layer: each can be drawn given the other."""
+
+    @abc.abstractmethod
+    def draw_latent(self, bits: Bits, x, beta) -> Float[Array, "chains latent"]:
+        """The latent layer given the states, at beta: draw 0."""
+
+    @abc.abstractmethod
+    def draw_state(self, bits: Bits, latent, beta) -> Float[Array, "chains units"]:
+        """The states given the latent layer, at beta: draw 1."""
+
+
+class AbstractBipartitePath(AbstractLatentPath):
     """A path over binary states with a latent layer: each layer is independent given the other.
 
     Stored states are bits, eight units a byte.
@@ -85,3 +108,9 @@ class AbstractBipartitePath(AbstractPath):
     @abc.abstractmethod
     def state_logits(self, latent, beta) -> Float[Array, "chains units"]:
         """logit p_beta(state unit is 1 | latent)."""
+
+    def draw_latent(self, bits: Bits, x, beta):
+        return bits.bernoulli(self.latent_logits(x, beta), draw=0)
+
+    def draw_state(self, bits: Bits, latent, beta):
+        return bits.bernoulli(self.state_logits(latent, beta), draw=1)

@@ -1,0 +1,43 @@
+"""A tractable distribution to start from: exact draws, and log Z exact in float64.
+
+p_A(x) = exp(log_density(x) - log_z)
+"""
+
+import abc
+import hashlib
+from typing import TYPE_CHECKING
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from annealz.random import Bits
+
+__all__ = ["AbstractBase"]
+
+
+class AbstractBase(eqx.Module):
+    """What a path is at beta = 0."""
+
+    if not TYPE_CHECKING:  # where a field of a parent would come first in every __init__
+        name: eqx.AbstractVar[str]  # how results call it
+
+    @property
+    @abc.abstractmethod
+    def log_z(self) -> float:
+        """log of the normaliser of `log_density`."""
+
+    @abc.abstractmethod
+    def sample(self, bits: Bits, draw: int = 0) -> Float[Array, "chains ..."]:
+        """One exact draw for every chain of `bits`."""
+
+    @abc.abstractmethod
+    def log_density(self, x) -> Float[Array, " chains"]:
+        """log p*_A(x), unnormalised."""
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of its arrays."""
+        leaves = jax.tree.leaves(self)
+        return hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).hexdigest()

@@ -1,0 +1,96 @@
+"""What can be written into a folder and read again by name: built-in models, bases and kernels.
+
+A thing is stored as the name of its family, its arrays and its plain fields, and never as code. One that
+holds a Python function, or is of a class that is not listed here, is not stored: whoever goes on with its
+run gives it again.
+"""
+
+import dataclasses
+import importlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+__all__ = ["FAMILIES", "family_of", "restore", "store"]
+
+FAMILIES = {
+    "rbm": "annealz.models.rbm:RBM",
+    "ising": "annealz.models.ising:Ising",
+    "square-ising": "annealz.models.ising_lattice:SquareIsing",
+    "potts": "annealz.models.potts:Potts",
+    "dbm": "annealz.models.dbm:DBM",
+    "gaussian-rbm": "annealz.models.gaussian_rbm:GaussianRBM",
+    "softmax-rbm": "annealz.models.softmax_rbm:SoftmaxRBM",
+    "bernoulli": "annealz.bases.bernoulli:BernoulliBase",
+    "categorical": "annealz.bases.categorical:CategoricalBase",
+    "block-gibbs": "annealz.kernels.gibbs:BlockGibbs",
+    "colour-gibbs": "annealz.kernels.colours:ColourGibbs",
+    "gaussian": "annealz.bases.gaussian:GaussianBase",
+    "hmc": "annealz.kernels.hmc:HMC",
+    "mala": "annealz.kernels.hmc:MALA",
+    "random-walk": "annealz.kernels.metropolis:RandomWalk",
+    "hais": "annealz.kernels.hais:HAIS",
+    "tuning": "annealz.kernels.tuning:Tuning",
+}
+
+_Plain = str | int | float | bool | None
+
+
+def family_of(thing: Any) -> str | None:
+    """The name of its family, if it is a listed one."""
+    here = f"{type(thing).__module__}:{type(thing).__qualname__}"
+    return next((name for name, where in FAMILIES.items() if where == here), None)
+
+
+def store(thing: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+    """Its arrays and its record (family and plain fields), or None where it cannot be stored."""
+    family = family_of(thing)
+    if family is None:
+        return None
+    arrays: dict[str, np.ndarray] = {}
+    plain: dict[str, Any] = {}
+    lengths: dict[str, int] = {}
+    parts: dict[str, Any] = {}
+    for field in dataclasses.fields(thing):
+        value = getattr(thing, field.name)
+        if isinstance(value, jax.Array | np.ndarray):
+            arrays[field.name] = np.asarray(value)
+        elif isinstance(value, tuple) and all(isinstance(v, jax.Array) for v in value):
+            arrays |= {f"{field.name}.{i}": np.asarray(v) for i, v in enumerate(value)}
+            lengths[field.name] = len(value)
+        elif isinstance(value, _Plain):
+            plain[field.name] = value
+        else:
+            part = store(value)
+            if part is None:
+                return None
+            arrays |= {f"{field.name}.{key}": array for key, array in part[0].items()}
+            parts[field.name] = part[1]
+    return arrays, {"family": family, "plain": plain, "lengths": lengths, "parts": parts}
+
+
+def restore(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Any:
+    """What was stored."""
+    if record["family"] not in FAMILIES:
+        raise ValueError(
+            f"this version of annealz knows no {record['family']!r}: take a later one."
+        )
+    module, name = FAMILIES[record["family"]].split(":")
+    kind = getattr(importlib.import_module(module), name)
+    thing = object.__new__(kind)
+    for field in dataclasses.fields(kind):
+        if field.name in record["plain"]:
+            value = record["plain"][field.name]
+        elif field.name in record["lengths"]:
+            count = record["lengths"][field.name]
+            value = tuple(jnp.asarray(arrays[f"{field.name}.{i}"]) for i in range(count))
+        elif field.name in record["parts"]:
+            start = f"{field.name}."
+            own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+            value = restore(own, record["parts"][field.name])
+        else:
+            value = jnp.asarray(arrays[field.name])
+        object.__setattr__(thing, field.name, value)
+    return thing

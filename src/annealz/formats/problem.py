@@ -1,0 +1,75 @@
+"""What is annealed, as named arrays and a JSON record: model, base and kernel where they can be stored."""
+
+from typing import Any
+
+import numpy as np
+
+from annealz.families import restore, store
+from annealz.formats.python_object import load_object
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.problem import Problem
+
+__all__ = ["problem_from_arrays", "problem_to_arrays"]
+
+
+def problem_to_arrays(problem: Problem) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the record of what can be stored of it."""
+    arrays: dict[str, np.ndarray] = {}
+    records: dict[str, Any] = {}
+    things = {"model": problem.model, "base": problem.path.base, "kernel": problem.kernel}
+    for name, thing in things.items():
+        stored = store(thing)
+        if stored is not None:
+            arrays |= {f"{name}:{key}": array for key, array in stored[0].items()}
+            records[name] = stored[1]
+    return arrays, records
+
+
+def problem_from_arrays(
+    arrays: dict[str, np.ndarray],
+    records: dict[str, Any],
+    settings: dict[str, Any],
+    *,
+    where: str,
+    model: AbstractModel | None = None,
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
+) -> Problem:
+    """The problem as it was given; what could not be stored must be given again.
+
+    `where` the run is, for messages.
+    """
+
+    def stored(name: str) -> Any:
+        if name not in records:
+            return None
+        start = f"{name}:"
+        own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+        return restore(own, records[name])
+
+    model = stored("model") or model
+    if model is None and settings.get("source"):
+        model = load_object(settings["source"])
+    if model is None:
+        raise ValueError(
+            f"the run {where} is of {settings['model']}, a model that cannot be stored: give it again, "
+            "model=model."
+        )
+    if model.digest != settings["model_digest"]:
+        raise ValueError(
+            f"the run {where} is of another model than the one given: give {settings['model']} as it "
+            "was."
+        )
+    for name, given in (("path", path), ("kernel", kernel)):
+        if given is None and settings["given"][name] and name not in records:
+            raise ValueError(
+                f"the run {where} was given a {name} that cannot be stored: give it again, "
+                f"{name}={name}."
+            )
+    if path is None:
+        base = stored("base") or model.choose_base(settings["base"])
+        path = model.path(base, settings["marginal"] or model.marginals[0])
+    move: AbstractKernel = stored("kernel") or kernel or model.kernel()
+    return Problem(model, settings["model"], path, move, settings["marginal"])

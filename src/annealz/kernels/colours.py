@@ -1,0 +1,84 @@
+"""Gibbs sweeps over units in the order of their colours.
+
+Units of one colour are not coupled with each other: given all others they are independent, and are drawn at
+once. A checkerboard has two colours; where every pair is coupled each unit has a colour of its own and a
+sweep is sequential. Each draw leaves p_beta invariant and is reversible, so that the reversal of a sweep
+takes the colours in the opposite order.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.pairs import PairPath
+from annealz.random import Bits
+
+__all__ = ["ColourGibbs", "colour_graph", "two_colours"]
+
+
+class ColourGibbs(AbstractKernel):
+    """One sweep over all units, colour by colour.
+
+    Parameters
+    ----------
+    blocks : (colours, width), the units of each colour; filled up with the number of units
+    """
+
+    blocks: Int[Array, "colours width"]
+
+    @classmethod
+    def of_graph(cls, is_coupled: np.ndarray) -> "ColourGibbs":
+        """The colours of a graph, given as a matrix of booleans."""
+        colours = colour_graph(is_coupled)
+        width = np.bincount(colours).max()
+        blocks = np.full((colours.max() + 1, width), len(colours))
+        for colour in range(len(blocks)):
+            units = np.flatnonzero(colours == colour)
+            blocks[colour, : units.size] = units
+        return cls(jnp.asarray(blocks, jnp.int32))
+
+    def step(self, bits: Bits, x, path: PairPath, beta):
+        num_units = x.shape[-1]
+
+        def update(k, x):
+            sites = self.blocks[k]
+            inside = jnp.minimum(sites, num_units - 1)  # the filling is drawn as well, and dropped
+            logits = path.site_logits(x, inside, beta)
+            new = path.units.sample(bits, logits.reshape(x.shape[0], -1), k)
+            return x.at[:, sites].set(new, mode="drop")
+
+        return jax.lax.fori_loop(0, len(self.blocks), update, x)
+
+    def reversed(self) -> "ColourGibbs":
+        return ColourGibbs(self.blocks[::-1])
+
+
+def two_colours(is_coupled: np.ndarray) -> np.ndarray | None:
+    """The colour of every unit, 0 or 1, so that no two of one colour are coupled; None where none is."""
+    colours = np.full(len(is_coupled), -1)
+    for root in range(len(is_coupled)):
+        if colours[root] >= 0:
+            continue
+        colours[root], front = 0, [root]
+        while front:
+            unit = front.pop()
+            others = np.flatnonzero(is_coupled[unit])
+            if (colours[others] == colours[unit]).any():
+                return None
+            front += others[colours[others] < 0].tolist()
+            colours[others] = 1 - colours[unit]
+    return colours
+
+
+def colour_graph(is_coupled: np.ndarray) -> np.ndarray:
+    """The colour of every unit: two colours where they do, else greedily, most coupled units first."""
+    colours = two_colours(is_coupled)
+    if colours is not None:
+        return colours
+    colours = np.full(len(is_coupled), -1)
+    for unit in np.argsort(-is_coupled.sum(0), kind="stable"):
+        taken = set(colours[np.flatnonzero(is_coupled[unit])].tolist())
+        colours[unit] = next(c for c in range(len(colours)) if c not in taken)
+    return colours

@@ -1,0 +1,103 @@
+"""A model: an unnormalised distribution p*(x), and how it likes to be annealed.
+
+    model -> base (exact draws, exact log Z) -> path from base to model -> kernel along the path
+
+A model names its base, path and kernel by default; whoever estimates its log Z may give others. A new model
+must tell its name, its base, its kernel, and its path or its `log_density`.
+"""
+
+import abc
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from annealz.fingerprint import fingerprint
+
+if TYPE_CHECKING:  # they come later in the flow
+    from annealz.bases.abstract import AbstractBase
+    from annealz.kernels.abstract import AbstractKernel
+    from annealz.paths.abstract import AbstractPath
+
+__all__ = ["AbstractModel"]
+
+
+class AbstractModel(eqx.Module):
+    """An unnormalised distribution that can be annealed."""
+
+    marginals: ClassVar[tuple[str, ...]] = ("visible",)
+    """The sets of variables that may be annealed, the others summed out."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What to call it where nobody has named it."""
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of its parameters: the identity of the distribution."""
+        return fingerprint(self, type(self).__qualname__)
+
+    def base(self) -> "AbstractBase":
+        """The base by default."""
+        raise ValueError(f"{type(self).__name__} tells no base: define `base`, or give one.")
+
+    def choose_base(self, base: Any = "auto", data: Any = None) -> "AbstractBase":
+        """The base of this name, "auto" the default one, or the base that is given, if it fits."""
+        from annealz.bases.abstract import AbstractBase
+
+        if data is not None:
+            raise ValueError(
+                f"data serve the bases of other models than {self.name}: leave them out."
+            )
+        if isinstance(base, AbstractBase):
+            return base
+        if base != "auto":
+            raise ValueError(f"unknown base {base!r}: {self.name} knows auto, or give one itself.")
+        return self.base()
+
+    def path(self, base, marginal: str = "visible") -> "AbstractPath":
+        """The path from this base to the model; by default the geometric one of their densities."""
+        from annealz.paths.tempered import TemperedPath
+
+        self.check_marginal(marginal)
+        return TemperedPath(base, self)
+
+    @abc.abstractmethod
+    def kernel(self) -> "AbstractKernel":
+        """The transition along the path, by default."""
+
+    def log_density(self, x, /) -> Float[Array, " chains"]:
+        """log p*(x) of every chain."""
+        raise ValueError(f"{type(self).__name__} tells no log_density: define it, or `path`.")
+
+    def check(self) -> None:
+        """Refuse parameters that make no distribution, by a ValueError."""
+        return
+
+    def check_marginal(self, marginal: str) -> str:
+        """The marginal itself, if the model has it."""
+        if marginal not in self.marginals:
+            raise ValueError(
+                f"marginal must be one of {', '.join(self.marginals)}, got {marginal!r}: "
+                f"{self.name} has no other."
+            )
+        return marginal
+
+    def exact_log_z_if_cheap(self) -> float | None:
+        """log Z where it is known or found in no time."""
+        return None
+
+    def exact_log_z(self) -> float:
+        """log Z in closed form or by enumeration, however long it takes."""
+        raise ValueError(f"no way is known to compute log Z of {self.name} exactly.")
+
+    @property
+    def has_exact_draws(self) -> bool:
+        """Whether `exact_draws` may be asked for."""
+        return False
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        """Independent draws (draws, ...) of the model, as states of its path."""
+        raise ValueError(f"{self.name} has no exact draws.")

@@ -1,0 +1,73 @@
+"""The evidence of a NumPyro model, as a log density over the reals.
+
+NumPyro moves every latent variable to the reals by the bijection of its support, and its potential energy
+holds the logarithms of the Jacobians, so that
+
+    fn(x) = -potential(x) = log p(data, theta(x)) + log |d theta / dx|,      Z = ∫ p(data, theta) d theta
+
+is the probability of what the model observes. `numpyro.factor` adds to it as it is.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from annealz.models.log_density import LogDensity
+
+__all__ = ["from_numpyro"]
+
+_NUM_STARTS = 8
+
+
+def from_numpyro(
+    model: Callable[..., Any], *args: Any, name: str | None = None, **kwargs: Any
+) -> LogDensity:
+    """The density of a NumPyro model's latent variables, given these arguments; its log Z is the evidence.
+
+    Draws of the prior are where modes are looked for. Discrete latent variables must be summed out.
+    """
+    try:
+        from numpyro import handlers
+        from numpyro.infer.initialization import init_to_sample
+        from numpyro.infer.util import initialize_model
+    except ImportError as error:
+        raise ValueError(
+            "from_numpyro needs NumPyro, which is not installed: pip install 'annealz[numpyro]'."
+        ) from error
+
+    with handlers.seed(rng_seed=0):
+        trace = handlers.trace(model).get_trace(*args, **kwargs)
+    latent = {
+        key: site
+        for key, site in trace.items()
+        if site["type"] == "sample" and not site["is_observed"]
+    }
+    discrete = [key for key, site in latent.items() if site["fn"].is_discrete]
+    if discrete:
+        raise ValueError(
+            f"the latent variables of the model must be real, and {', '.join(discrete)} is discrete: sum "
+            "it out, or observe it."
+        )
+    if not latent:
+        raise ValueError(
+            "the model has no latent variables: its evidence is its own log probability."
+        )
+
+    def start(seed: int):
+        return initialize_model(
+            jax.random.key(seed),
+            model,
+            init_strategy=init_to_sample,
+            model_args=args,
+            model_kwargs=kwargs,
+        )
+
+    infos = [start(seed) for seed in range(_NUM_STARTS)]
+    first, unravel = ravel_pytree(infos[0].param_info.z)
+    potential = infos[0].potential_fn
+    starts = np.stack([ravel_pytree(info.param_info.z)[0] for info in infos])
+    label = name or getattr(model, "__name__", "numpyro")
+    return LogDensity(lambda x: -potential(unravel(x)), first.size, label, starts=starts)

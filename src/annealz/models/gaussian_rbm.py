@@ -1,0 +1,119 @@
+"""The Gaussian-Bernoulli RBM: real visible units, binary hidden ones (Hinton 2010).
+
+    log p*(v, h) = -sum_j (v_j - b_j)^2 / (2 s_j^2) + a.h + sum_ij h_i W_ij v_j / s_j
+
+Given h the visible units are N(b_j + s_j (W^T h)_j, s_j^2); summed out they leave
+
+    log p*(h) = a.h + sum_j [ (W^T h)_j^2 / 2 + (b_j / s_j) (W^T h)_j + log(s_j sqrt(2 pi)) ]
+
+In the form of `layered.py`: weights W_ij / s_j, visible bias b_j / s_j^2, and the constant
+-sum_j b_j^2 / (2 s_j^2).
+The base has the standard deviations of the model, which are those of the visible units given h.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from annealz.bases.gaussian import GaussianBase
+from annealz.models.layered import AbstractLayered
+from annealz.models.rbm import real_array
+from annealz.units import GaussianUnits
+
+__all__ = ["GaussianRBM"]
+
+
+class GaussianRBM(AbstractLayered):
+    """Real visible units, binary hidden units.
+
+    Parameters
+    ----------
+    weights : (hidden, visible)
+    hidden_bias : (hidden,)
+    visible_bias : (visible,), the mean of the visible units where no hidden one is on
+    scale : standard deviation of the visible units given the hidden ones, one or (visible,)
+    """
+
+    weights: Float[Array, "hidden visible"]
+    hidden_bias: Float[Array, " hidden"]
+    visible_bias: Float[Array, " visible"]
+    scale: Float[Array, " visible"]
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        hidden_bias: ArrayLike,
+        visible_bias: ArrayLike,
+        scale: ArrayLike = 1.0,
+    ):
+        self.weights = jnp.asarray(real_array("weights", weights))
+        self.hidden_bias = jnp.asarray(real_array("hidden_bias", hidden_bias))
+        self.visible_bias = jnp.asarray(real_array("visible_bias", visible_bias))
+        widths = real_array("scale", scale)
+        self.scale = jnp.broadcast_to(jnp.asarray(widths), widths.shape or self.visible_bias.shape)
+        self.check()
+
+    def check(self) -> None:
+        wanted = (*self.hidden_bias.shape, *self.visible_bias.shape)
+        if self.weights.shape != wanted or len(wanted) != 2 or 0 in wanted:
+            raise ValueError(
+                f"weights must be (hidden, visible), here of shape {wanted} by the biases, got shape "
+                f"{self.weights.shape}."
+            )
+        if self.scale.shape != self.visible_bias.shape or not bool((self.scale > 0).all()):
+            raise ValueError(
+                f"scale must be one positive number, or one for each of {self.num_visible} visible units, "
+                f"got shape {self.scale.shape} with the least {float(self.scale.min()):g}."
+            )
+
+    @property
+    def num_visible(self) -> int:
+        return self.visible_bias.shape[0]
+
+    @property
+    def name(self) -> str:
+        return f"gaussian-rbm-{self.num_hidden}x{self.num_visible}"
+
+    @property
+    def units(self) -> GaussianUnits:
+        return GaussianUnits(self.scale)
+
+    @property
+    def natural(self):
+        bias = self.visible_bias / self.scale**2
+        offset = -float(np.sum(np.float64(self.visible_bias) * np.float64(bias)) / 2)
+        return self.weights / self.scale, bias, offset
+
+    def start(self, base: GaussianBase):
+        return base.mean / base.scale**2
+
+    def choose_base(self, base: Any = "auto", data: Any = None):
+        """visible-bias (also auto): around the visible bias; base-rate: around the means of the data."""
+        if isinstance(base, GaussianBase):
+            if base.dim != self.num_visible or not np.array_equal(base.scale, self.scale):
+                raise ValueError(
+                    f"a base of {self.name} must have its scale, the standard deviations of the visible "
+                    f"units given the hidden ones, got another: leave base out, or build it with them."
+                )
+            return base
+        if base not in ("auto", "visible-bias", "base-rate"):
+            raise ValueError(
+                f"base must be a GaussianBase or one of auto, visible-bias, base-rate, got {base!r}."
+            )
+        if data is None and base == "base-rate":
+            raise ValueError(
+                "the base-rate base needs data (rows, visible) or their means: give data."
+            )
+        if data is not None and base == "visible-bias":
+            raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
+        mean, name = np.asarray(self.visible_bias), "visible-bias"
+        if data is not None:
+            rows = real_array("data", data)
+            mean, name = rows.reshape(-1, rows.shape[-1]).mean(0), "base-rate"
+            if mean.shape != (self.num_visible,):
+                raise ValueError(
+                    f"data must have {self.num_visible} columns, got shape {rows.shape}."
+                )
+        return GaussianBase(jnp.asarray(mean), self.scale, name)

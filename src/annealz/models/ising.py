@@ -1,0 +1,210 @@
+"""The Ising model on any graph, also known as the fully visible Boltzmann machine.
+
+    log p*(s) = sum_{i<j} J_ij s_i s_j + sum_i h_i s_i,     s in {-1, 1}^n;  temperature is part of J and h
+
+As units x = (1 + s) / 2 of 0 and 1:  J s s' = 4 J x x' - 2 J (x + x') + J  and  h s = 2 h x - h.
+
+A graph whose units have two colours, no two of one colour coupled, is an RBM with the colours as layers,
+
+    W_ij = 4 J_ij,    bias_i = 2 h_i - 2 sum_j J_ij,    and a constant  f = sum_{i<j} J_ij - sum_i h_i
+
+so that one colour is summed out and a sweep draws one colour after the other (checkerboard). Other graphs
+are annealed with all units, J s s' = 2 J [s = s'] - J, a colour after the other (`kernels/colours.py`).
+States are 0 for spin down and 1 for spin up.
+"""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from annealz.models.abstract import AbstractModel
+from annealz.models.rbm import RBM, real_array
+
+if TYPE_CHECKING:
+    from annealz.models.ising_lattice import SquareIsing
+
+__all__ = ["Ising", "check_couplings", "lattice_couplings"]
+
+
+class Ising(AbstractModel):
+    """Spins coupled in pairs.
+
+    Parameters
+    ----------
+    couplings : (units, units), symmetric, with zeros on the diagonal
+    fields : (units,), zero by default
+    """
+
+    couplings: Float[Array, "units units"]
+    fields: Float[Array, " units"]
+
+    def __init__(self, couplings: ArrayLike, fields: ArrayLike | None = None):
+        self.couplings = jnp.asarray(check_couplings(couplings))
+        number = self.couplings.shape[0]
+        given = np.zeros(number) if fields is None else real_array("fields", fields)
+        if given.shape != (number,):
+            raise ValueError(
+                f"fields must be a vector of {number} numbers, got shape {given.shape}."
+            )
+        self.fields = jnp.asarray(given, jnp.float32)
+
+    @classmethod
+    def square(
+        cls,
+        side: int | tuple[int, int],
+        coupling: float | tuple[float, float],
+        field: float = 0.0,
+        *,
+        is_periodic: bool = True,
+    ) -> "Self | SquareIsing":
+        """A square lattice (height, width); couplings along rows and columns.
+
+        Periodic lattices of even sides become a `SquareIsing`, which is faster.
+        """
+        from annealz.models.ising_lattice import SquareIsing
+
+        height, width = (side, side) if isinstance(side, int) else side
+        if is_periodic and height % 2 == width % 2 == 0:
+            return SquareIsing(side, coupling, field)
+        along = (coupling, coupling) if isinstance(coupling, float | int) else coupling
+        couplings = lattice_couplings(height, width, along, is_periodic)
+        return cls(couplings, np.full(height * width, field))
+
+    @property
+    def num_units(self) -> int:
+        return self.fields.shape[0]
+
+    @property
+    def name(self) -> str:
+        return f"ising-{self.num_units}"
+
+    @property
+    def layers(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The units of two colours, the fewer first; None where two are not enough."""
+        from annealz.kernels.colours import two_colours
+
+        colours = two_colours(np.asarray(self.couplings) != 0)
+        if colours is None:
+            return None
+        first, second = np.flatnonzero(colours == 0), np.flatnonzero(colours == 1)
+        return (first, second) if len(first) <= len(second) else (second, first)
+
+    @property
+    def offset(self) -> float:
+        """f, in float64."""
+        return float(np.float64(self.couplings).sum() / 2 - np.float64(self.fields).sum())
+
+    def as_rbm(self) -> RBM:
+        """The RBM of a graph of two colours, log Z of which is the model's less `offset`."""
+        visible, hidden = _need(self.layers)
+        biases = 2 * self.fields - 2 * self.couplings.sum(0)
+        return RBM(4 * self.couplings[np.ix_(hidden, visible)], biases[hidden], biases[visible])
+
+    def check(self) -> None:
+        check_couplings(self.couplings)
+        real_array("fields", self.fields)
+
+    def choose_base(self, base: Any = "auto", data: Any = None):
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.choose import choose_named
+
+        options = {
+            "uniform": lambda: BernoulliBase.uniform(self.num_units),
+            "fields": lambda: BernoulliBase.from_logits(2 * np.asarray(self.fields), "fields"),
+        }
+        return choose_named(options, base, data, BernoulliBase, self.num_units)
+
+    def path(self, base, marginal: str = "visible"):
+        from annealz.paths.geometric import GeometricPath
+        from annealz.paths.pairs import PairPath
+
+        layers = self.layers
+        if layers is None:
+            signs = jnp.array([-1.0, 1.0])
+            start = base.logits[:, None] * jnp.array([0.0, 1.0])
+            offset = -float(np.float64(self.couplings).sum() / 2)
+            return PairPath(base, start, 2 * self.couplings, self.fields[:, None] * signs, offset)
+        logits = base.logits[layers[0]], base.logits[layers[1]]
+        return GeometricPath(base, self.as_rbm(), "visible", logits=logits, offset=self.offset)
+
+    def kernel(self):
+        from annealz.kernels.colours import ColourGibbs
+        from annealz.kernels.gibbs import BlockGibbs
+
+        if self.layers is None:
+            return ColourGibbs.of_graph(np.asarray(self.couplings) != 0)
+        return BlockGibbs()
+
+    def exact_log_z_if_cheap(self) -> float | None:
+        from annealz.models.exact import exact_log_z_if_cheap
+        from annealz.models.exact_pairs import is_cheap
+
+        if self.layers is not None:
+            log_z = exact_log_z_if_cheap(self.as_rbm())
+            return None if log_z is None else log_z + self.offset
+        return self.exact_log_z() if is_cheap(self.num_units, 2) else None
+
+    def exact_log_z(self) -> float:
+        """log Z by enumeration, of one colour where there are two."""
+        from annealz.models.exact import exact_log_z
+        from annealz.models.exact_pairs import log_sum_of_states
+
+        if self.layers is not None:
+            return exact_log_z(self.as_rbm()) + self.offset
+        return log_sum_of_states(self.path(self.choose_base()))
+
+    @property
+    def has_exact_draws(self) -> bool:
+        from annealz.models.exact import is_enumerable
+        from annealz.models.exact_pairs import is_cheap
+
+        if self.layers is None:
+            return is_cheap(self.num_units, 2)
+        return is_enumerable(self.as_rbm())
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        from annealz.models.exact import exact_samples
+        from annealz.models.exact_pairs import draw_states
+
+        if self.layers is None:
+            return draw_states(self.path(self.choose_base()), num_draws, seed)
+        return exact_samples(self.as_rbm(), num_draws, seed)[0]
+
+
+def lattice_couplings(
+    height: int, width: int, along: tuple[float, float], is_periodic: bool = True
+) -> np.ndarray:
+    """The couplings (sites, sites) of a square lattice, along rows and along columns."""
+    for name, side in (("height", height), ("width", width)):
+        if side < 2:
+            raise ValueError(f"the lattice's {name} must be at least 2, got {side}.")
+    sites = np.arange(height * width).reshape(height, width)
+    couplings = np.zeros((sites.size, sites.size))
+    for axis, coupling in ((1, along[0]), (0, along[1])):
+        ahead = np.roll(sites, -1, axis)
+        kept = slice(None) if is_periodic else slice(-1)
+        pick = (slice(None), kept) if axis == 1 else (kept, slice(None))
+        np.add.at(couplings, (sites[pick].ravel(), ahead[pick].ravel()), coupling)
+    return couplings + couplings.T
+
+
+def check_couplings(couplings: ArrayLike) -> np.ndarray:
+    """The couplings in float32, if they are symmetric and couple no unit with itself."""
+    array = real_array("couplings", couplings)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or 0 in array.shape:
+        raise ValueError(f"couplings must be a (units, units) matrix, got shape {array.shape}.")
+    if not (array == array.T).all():
+        raise ValueError("couplings must be symmetric: each pair appears twice, above and below.")
+    if np.diagonal(array).any():
+        raise ValueError(
+            "couplings must have zeros on the diagonal: no unit is coupled with itself."
+        )
+    return array
+
+
+def _need(layers):
+    if layers is None:
+        raise ValueError("the units have no two colours, so that the model is no RBM.")
+    return layers

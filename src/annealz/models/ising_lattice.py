@@ -1,0 +1,130 @@
+"""The Ising model on a periodic square lattice of even sides: that of `ising.py` with fast products.
+
+    log p*(s) = K_h sum_{neighbours in a row} s s' + K_v sum_{neighbours in a column} s s' + h sum_i s_i
+
+The two colours of the checkerboard are the layers of an RBM; the odd one is summed out. Without a field
+log Z is known at any size (`exact_ising.py`). On a side of 2 each neighbour counts twice.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from annealz.models.abstract import AbstractModel
+from annealz.models.exact_ising import square_ising_log_z
+from annealz.models.ising import Ising, lattice_couplings
+from annealz.models.rbm import real_array
+
+__all__ = ["SquareIsing"]
+
+
+class SquareIsing(AbstractModel):
+    """Spins on a periodic square lattice.
+
+    Parameters
+    ----------
+    side : the side, or (height, width), even
+    coupling : K = J / kT, or K along rows and along columns
+    field : h / kT, the same at every site
+    """
+
+    couplings: Float[Array, "2"]
+    field: Float[Array, ""]
+    height: int = eqx.field(static=True)
+    width: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        side: int | tuple[int, int],
+        coupling: float | tuple[float, float],
+        field: float = 0.0,
+    ):
+        self.height, self.width = (side, side) if isinstance(side, int) else side
+        for name, value in (("height", self.height), ("width", self.width)):
+            if value < 2 or value % 2:
+                raise ValueError(
+                    f"the lattice's {name} must be even and at least 2, got {value}: Ising.square takes "
+                    "other sides."
+                )
+        along = np.broadcast_to(real_array("coupling", coupling), 2)
+        self.couplings = jnp.asarray(along)
+        self.field = jnp.asarray(real_array("field", field).reshape(()))
+
+    @property
+    def num_units(self) -> int:
+        return self.height * self.width
+
+    @property
+    def name(self) -> str:
+        return f"ising-{self.height}x{self.width}"
+
+    def as_ising(self) -> Ising:
+        """The same as a model on a graph, with its matrix of couplings."""
+        along = float(self.couplings[0]), float(self.couplings[1])
+        couplings = lattice_couplings(self.height, self.width, along)
+        return Ising(couplings, np.full(self.num_units, self.field))
+
+    @property
+    def offset(self) -> float:
+        """What log p* is more than that of the RBM, in float64."""
+        return self.num_units * float(np.float64(self.couplings).sum() - np.float64(self.field))
+
+    def check(self) -> None:
+        real_array("coupling", self.couplings)
+        real_array("field", self.field)
+
+    def choose_base(self, base: Any = "auto", data: Any = None):
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.choose import choose_named
+
+        fields = np.full(self.num_units, 2 * self.field)
+        options = {
+            "uniform": lambda: BernoulliBase.uniform(self.num_units),
+            "fields": lambda: BernoulliBase.from_logits(fields, "fields"),
+        }
+        return choose_named(options, base, data, BernoulliBase, self.num_units)
+
+    def path(self, base, marginal: str = "visible"):
+        from annealz.lattice import colour_sites
+        from annealz.paths.lattice import LatticePath
+
+        even, odd = colour_sites(self.height, self.width)
+        bias = jnp.full(even.size, 2 * self.field - 4 * self.couplings.sum())
+        start, end = (base.logits[even], base.logits[odd]), (bias, bias)
+        sides = self.height, self.width
+        return LatticePath(base, sides, start, end, 4 * self.couplings, self.offset)
+
+    def kernel(self):
+        from annealz.kernels.gibbs import BlockGibbs
+
+        return BlockGibbs()
+
+    def exact_log_z_if_cheap(self) -> float | None:
+        if self.field == 0:
+            return self.exact_log_z()
+        return self.as_ising().exact_log_z_if_cheap() if self.has_exact_draws else None
+
+    def exact_log_z(self) -> float:
+        """log Z: in closed form without a field, else by enumeration of one colour."""
+        if self.field == 0:
+            along = float(self.couplings[0]), float(self.couplings[1])
+            return square_ising_log_z((self.height, self.width), along)
+        return self.as_ising().exact_log_z()
+
+    @property
+    def has_exact_draws(self) -> bool:
+        return self.num_units <= 50  # one colour can be enumerated
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        from annealz.lattice import colour_sites
+        from annealz.models.exact import exact_samples
+        from annealz.models.rbm import RBM
+
+        even, odd = colour_sites(self.height, self.width)
+        model = self.as_ising()
+        biases = 2 * model.fields - 2 * model.couplings.sum(0)
+        rbm = RBM(4 * model.couplings[np.ix_(odd, even)], biases[odd], biases[even])
+        return exact_samples(rbm, num_draws, seed)[0]

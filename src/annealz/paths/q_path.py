@@ -1,0 +1,78 @@
+"""The q-path: power means between the two ends of another path (Masrani et al. 2021).
+
+With f_A and f_B the log densities at the ends, d = f_B - f_A - c and r = 1 - q > 0,
+
+    log p*_beta(x) = c + f_A + 1/r log[(1 - beta) + beta exp(r d)]
+                   = c + f_A + 1/r log1p(beta m),     m = expm1(r d)
+    log ratio      = 1/r log1p((beta1 - beta0) m / (1 + beta0 m))
+
+q = 0 mixes the two densities, q -> 1 is the geometric path between the marginals. c is a constant that
+leaves both ends what they are up to a factor; a mixture compares unnormalised densities, so that c ought to
+be about log Z_B / Z_A, or the path is all but its end or all but its start at every beta. log Z_A counts c
+as well.
+
+The conditionals of such a mixture are not those of any layer: move along it with `Metropolised`.
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from annealz.paths.abstract import AbstractPath
+from annealz.random import Bits
+
+__all__ = ["QPath"]
+
+
+class QPath(AbstractPath):
+    """Power means of order 1 - q between the ends of a path.
+
+    Parameters
+    ----------
+    between : the path whose ends are taken
+    q : from 0 to below 1
+    log_scale : c, about log Z_B / Z_A where that is known roughly
+    """
+
+    base: Any
+    between: AbstractPath
+    rest: Float[Array, ""]
+    log_scale: Float[Array, ""]
+
+    def __init__(self, between: AbstractPath, q: float, log_scale: float = 0.0):
+        if not 0 <= q < 1:
+            raise ValueError(
+                f"q must be from 0 to below 1, got {q}: the path of q = 1 is the geometric one itself."
+            )
+        self.base, self.between = between.base, between
+        self.rest, self.log_scale = jnp.float32(1 - q), jnp.float32(log_scale)
+
+    @property
+    def log_z0(self) -> float:
+        return self.between.log_z0 + float(self.log_scale)
+
+    def sample(self, bits: Bits):
+        return self.between.sample(bits)
+
+    def pack(self, x):
+        return self.between.pack(x)
+
+    def unpack(self, packed):
+        return self.between.unpack(packed)
+
+    def log_density(self, x, beta):
+        return self.between.log_density(x, 0.0) + self.log_scale + self.above_start(x, beta)
+
+    def above_start(self, x, beta) -> Float[Array, " chains"]:
+        """log p*_beta(x) - log p*_0(x)."""
+        return jnp.log1p(beta * self._excess(x)) / self.rest
+
+    def log_ratio(self, x, beta0, beta1):
+        excess = self._excess(x)
+        return jnp.log1p((beta1 - beta0) * excess / (1 + beta0 * excess)) / self.rest
+
+    def _excess(self, x):
+        """m."""
+        ends = self.between.log_ratio(x, jnp.float32(0), jnp.float32(1))
+        return jnp.expm1(self.rest * (ends - self.log_scale))

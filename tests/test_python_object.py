@@ -1,0 +1,63 @@
+"""Models by import path, in Python and on the command line."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import annealz
+from annealz.cli.main import main
+
+SOURCE = """
+from phi_four import PhiFour
+model = PhiFour(4, 0.3)
+number = 3
+def make():
+    return PhiFour(4, 0.5, "made")
+"""
+
+
+@pytest.fixture(autouse=True)
+def _module(tmp_path, monkeypatch):
+    (tmp_path / "own_model.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    yield
+    sys.modules.pop("own_model", None)
+
+
+def test_a_model_by_import_path_runs_and_resumes(tmp_path):
+    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50}
+    whole = annealz.estimate_log_z("own_model:model", **options)
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        annealz.estimate_log_z(
+            "own_model:model", out=tmp_path / "r", chunk_steps=20, on_progress=stop, **options
+        )
+    assert np.array_equal(annealz.resume(tmp_path / "r").log_weights, whole.log_weights)
+
+
+def test_the_command_line_takes_it(capsys):
+    arguments = ["own_model:make", "--steps", "50", "--chains", "60", "--schedule", "linear"]
+    with pytest.raises(SystemExit) as end:
+        main(["estimate", *arguments, "--json", "--quiet"])
+    assert end.value.code in (0, None)
+    assert json.loads(capsys.readouterr().out)["model"] == "made"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_such_module:model", "cannot import"),
+        ("own_model:nothing", "own_model has no nothing"),
+        ("own_model:number", "must be an annealz model"),
+        ("own_model", "module:name of a Python object"),
+    ],
+)
+def test_what_is_no_model_is_refused(name, words):
+    with pytest.raises(ValueError, match=words):
+        annealz.load_model(name)
