@@ -32,7 +32,12 @@ BASE = annealz.GaussianBase.from_moments([0.3, 0.0, -0.2], np.diag([1.0, 2.0, 1.
 PATH = TemperedPath(BASE, DENSITY)
 RBM = random_rbm(4, 6, 0.5)
 RBM_PATHS = [RBM.path(RBM.choose_base(), marginal) for marginal in RBM.marginals]
-KERNELS = [annealz.HMC(3), annealz.MALA(), annealz.RandomWalk(), annealz.HAIS(2, 0.5)]
+KERNELS = [
+    pytest.param(annealz.HMC(3), marks=pytest.mark.slow),
+    pytest.param(annealz.MALA(), marks=pytest.mark.slow),
+    annealz.RandomWalk(),
+    annealz.HAIS(2, 0.5),
+]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +60,7 @@ def test_block_gibbs_and_the_perfect_kernel_pass(seed):
     check_kernel(PerfectKernel(), GaussianPath(0.5, 0.8), seed=seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [RBM, DENSITY], ids=["rbm", "density"])
 def test_every_model_passes(model, seed):
     check_model(model, seed=seed)
@@ -149,7 +155,7 @@ class NotReversed(annealz.HAIS):
     ("mutant", "words"),
     [
         (Greedy(), "does not leave p_beta invariant"),
-        (Stale(), "does not leave p_beta invariant"),
+        pytest.param(Stale(), "does not leave p_beta invariant", marks=pytest.mark.slow),
         (Selfish(), "take all randomness from bits"),
         (NotReversed(), "reversed.. that is not its reversal"),
     ],
@@ -159,6 +165,7 @@ def test_a_wrong_kernel_is_seen(mutant, words, seed):
         check_kernel(mutant, PATH, seed=seed)
 
 
+@pytest.mark.slow
 def test_a_momentum_that_is_kept_when_rejected_is_seen(seed):
     kernel = NoTurn(step_size=1.3)
     with pytest.raises(AssertionError, match="does not leave p_beta invariant|not its reversal"):
@@ -180,9 +187,13 @@ class Mistaken(Walking):
         return 2.0
 
 
-def test_a_wrong_model_is_seen(seed):
+def test_a_model_that_takes_any_name_is_seen(seed):
     with pytest.raises(AssertionError, match="must refuse a name"):
         check_model(Careless(log_density, 3), seed=seed)
+
+
+@pytest.mark.slow
+def test_a_model_that_is_wrong_about_itself_is_seen(seed):
     with pytest.raises(AssertionError, match="exact_log_z_if_cheap tells 2.0000"):
         check_model(Mistaken(log_density, 3), seed=seed)
 

@@ -41,9 +41,10 @@ class Wrong(Checkerboard):
         return self
 
 
+@pytest.mark.slow
 def test_a_wrong_reversal_would_be_seen(seed):
     with pytest.raises(AssertionError, match="not its reversal"):
-        check_kernel(Wrong(), MODEL.path(MODEL.base()), betas=[0.2], num_chains=50_000, seed=seed)
+        check_kernel(Wrong(), MODEL.path(MODEL.base()), betas=[0.5], num_chains=100_000, seed=seed)
 
 
 @pytest.mark.parametrize("schedule", ["mixing", "linear", "sm08", "varopt", "varopt-0.009"])

@@ -107,9 +107,9 @@ def dirichlet_multinomial() -> tuple[annealz.LogDensity, float]:
 
     def model(counts):
         shares = numpyro.sample("shares", dist.Dirichlet(jnp.asarray(prior)))
-        numpyro.sample("counts", dist.Multinomial(int(counts.sum()), shares), obs=counts)
+        numpyro.sample("counts", dist.Multinomial(total, shares), obs=counts)
 
-    total = counts.sum()
+    total = int(counts.sum())
     exact = gammaln(total + 1) - gammaln(counts + 1).sum()
     exact += gammaln(prior.sum()) - gammaln(prior.sum() + total)
     exact += (gammaln(prior + counts) - gammaln(prior)).sum()

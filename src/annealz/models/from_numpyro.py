@@ -31,8 +31,7 @@ def from_numpyro(
     """
     try:
         from numpyro import handlers
-        from numpyro.infer.initialization import init_to_sample
-        from numpyro.infer.util import initialize_model
+        from numpyro.infer.util import initialize_model, unconstrain_fn
     except ImportError as error:
         raise ValueError(
             "from_numpyro needs NumPyro, which is not installed: pip install 'annealz[numpyro]'."
@@ -56,18 +55,16 @@ def from_numpyro(
             "the model has no latent variables: its evidence is its own log probability."
         )
 
-    def start(seed: int):
-        return initialize_model(
-            jax.random.key(seed),
-            model,
-            init_strategy=init_to_sample,
-            model_args=args,
-            model_kwargs=kwargs,
-        )
+    info = initialize_model(jax.random.key(0), model, model_args=args, model_kwargs=kwargs)
+    first, unravel = ravel_pytree(info.param_info.z)
+    potential = info.potential_fn
 
-    infos = [start(seed) for seed in range(_NUM_STARTS)]
-    first, unravel = ravel_pytree(infos[0].param_info.z)
-    potential = infos[0].potential_fn
-    starts = np.stack([ravel_pytree(info.param_info.z)[0] for info in infos])
+    def prior_draw(seed: int) -> np.ndarray:
+        with handlers.seed(rng_seed=seed):
+            drawn = handlers.trace(model).get_trace(*args, **kwargs)
+        values = {key: drawn[key]["value"] for key in latent}
+        return np.asarray(ravel_pytree(unconstrain_fn(model, args, kwargs, values))[0])
+
+    starts = np.stack([prior_draw(seed) for seed in range(_NUM_STARTS)])
     label = name or getattr(model, "__name__", "numpyro")
     return LogDensity(lambda x: -potential(unravel(x)), first.size, label, starts=starts)
