@@ -25,7 +25,7 @@ import annealz
 
 RESULTS = Path(__file__).parent / "results"
 NUM_SEEDS, NUM_STEPS, NUM_CHAINS = 10, 600, 200
-NUM_NESTED = 1  # slow
+NUM_NESTED = 2  # slow
 PARTICLES, MOVES, LEAPFROGS = 1000, 5, 10
 
 
