@@ -25,6 +25,7 @@ import annealz
 
 RESULTS = Path(__file__).parent / "results"
 NUM_SEEDS, NUM_STEPS, NUM_CHAINS = 10, 600, 200
+NUM_NESTED = 2  # slow
 PARTICLES, MOVES, LEAPFROGS = 1000, 5, 10
 
 
@@ -103,12 +104,12 @@ def smc(seed: int) -> dict:
     return {"log_z": total, "evaluations": evaluations, "temperatures": temperatures}
 
 
-def nested(seed: int) -> dict:
+def nested(seed: int, sample: str = "auto") -> dict:
     def likelihood(w: np.ndarray) -> float:
         return float(-np.logaddexp(0, -SIGNS * (INPUTS @ w)).sum())
 
     sampler = dynesty.NestedSampler(
-        likelihood, ndtri, DIM, nlive=500, sample="rwalk", rstate=np.random.default_rng(seed)
+        likelihood, ndtri, DIM, nlive=500, sample=sample, rstate=np.random.default_rng(seed)
     )
     sampler.run_nested(print_progress=False, dlogz=0.1)
     results = sampler.results
@@ -120,10 +121,11 @@ def nested(seed: int) -> dict:
 
 
 def main() -> None:
-    out: dict[str, list] = {"annealz": [], "smc": [], "dynesty": []}
+    out: dict[str, list] = {"annealz": [], "smc": [], "dynesty": [], "dynesty, rwalk": []}
     for name, method, seeds in (
         ("annealz", anneal, NUM_SEEDS),
-        ("dynesty", nested, 3),
+        ("dynesty", nested, NUM_NESTED),
+        ("dynesty, rwalk", partial(nested, sample="rwalk"), 3),
         ("smc", smc, NUM_SEEDS),
     ):
         for seed in range(seeds):

@@ -70,25 +70,24 @@ def logistic() -> str:
         "scikit-learn's breast cancer data: 569 rows, 30 inputs and a constant, weights ~ N(0, 1). "
         "annealz: 600 steps of 200 chains, all by default. SMC: BlackJAX's adaptive tempered SMC, 1000 "
         "particles, 5 moves of HMC of 10 leapfrog steps a temperature. dynesty: 500 live points, "
-        "random walks.",
+        "its default moves, and random walks.",
         "",
-        "| method | runs | mean log Z | s.e. of a run | evaluations a run |",
-        "|---|---:|---:|---:|---:|",
+        "| method | runs | mean log Z | s.e. told | sd over runs | evaluations a run |",
+        "|---|---:|---:|---:|---:|---:|",
     ]
     means, errors, costs = {}, {}, {}
     for name, runs in done.items():
         log_z = np.array([run["log_z"] for run in runs])
-        told = np.array([run.get("std_err", np.nan) for run in runs])
-        spread = log_z.std(ddof=1) if len(runs) > 1 else np.nan
-        a_run = float(np.nanmean(told)) if np.isfinite(told).any() else float(spread)
-        means[name], errors[name] = log_z.mean(), a_run / np.sqrt(len(runs))
+        told = np.mean([run.get("std_err", 0.0) for run in runs])
+        spread = log_z.std(ddof=1) if len(runs) > 1 else 0.0
+        means[name], errors[name] = log_z.mean(), max(told, spread) / np.sqrt(len(runs))
         costs[name] = float(np.mean([run["evaluations"] for run in runs]))
-        kind = "told" if np.isfinite(told).any() else "over runs"
+        shown = [f"{value:.4f}" if value else "–" for value in (told, spread)]
         lines.append(
-            f"| {name} | {len(runs)} | {means[name]:.4f} | {a_run:.4f} ({kind}) | {costs[name]:,.0f} |"
+            f"| {name} | {len(runs)} | {means[name]:.4f} | {shown[0]} | {shown[1]} | {costs[name]:,.0f} |"
         )
-    lines.append("")
-    for other in ("smc", "dynesty"):
+    lines += ["", "Errors below are the larger of the two, over the square root of the runs.", ""]
+    for other in [name for name in done if name != "annealz"]:
         gap = means["annealz"] - means[other]
         joint = float(np.hypot(errors["annealz"], errors[other]))
         agree = "within" if abs(gap) < 2 * joint else "beyond"
