@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow lint bench paper race sides ising paths coverage evidence install clean help
+.PHONY: estimate test test-slow test-gpu lint bench bench-gpu paper race sides ising paths coverage evidence install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,12 @@ lint: $(READY) ## ruff and pyright
 
 bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the bare products
 	$(BIN)/python benchmarks/bench.py
+
+test-gpu: $(READY) ## the fused steps on a GPU, against float64 and exact values
+	$(BIN)/python -m pytest -m gpu -s
+
+bench-gpu: $(READY) ## seconds of whole runs on a GPU, by fused steps and by XLA's
+	$(BIN)/python benchmarks/device.py benchmarks/device-results.json
 
 paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale, FRESH=1 all runs
 	$(BIN)/python papers/kiwaki2015/reproduce.py --preset $(PRESET) $(if $(FRESH),--fresh)
