@@ -23,8 +23,9 @@ from annealz.bases import BernoulliBase
 from annealz.formats.archive import load_archive
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.models.exact import exact_log_z, exact_marginals
+from annealz.names import MARGINALS
 from annealz.observers import AbstractObserver, Expectation, Slope
-from annealz.paths import MARGINALS, GeometricPath
+from annealz.paths import GeometricPath
 from annealz.random import Stream
 from annealz.run import Run
 from annealz.schedules import Schedule, linear, sm08

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from annealz.bases import BASES, BernoulliBase, choose_base
+from annealz.bases import BernoulliBase, choose_base
 from annealz.bases.bernoulli import smoothed_means
 from annealz.models.rbm import RBM
+from annealz.names import BASES
 from annealz.random import Stream
 from annealz.testing import assert_within_mc_error, binary_states, random_rbm
 

@@ -179,7 +179,7 @@ def test_an_interruption_after_log_z_keeps_it(capsys, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("annealz.cli.likelihood.log_likelihood", interrupt)
+        patched.setattr("annealz.likelihood.log_likelihood", interrupt)
         status, out, err = run(
             capsys, "likelihood", "m.npz", "rows.npy", *SMALL, "--per-example", "v w.npy"
         )

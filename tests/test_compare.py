@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from annealz.compare import Comparison, Contender, compare_schedules
 from annealz.formats import save_rbm
 from annealz.models.exact import exact_log_z
-from annealz.plan import SCHEDULE_NAMES, pilot_sweeps
+from annealz.names import SCHEDULE_NAMES
+from annealz.plan import pilot_sweeps
 from annealz.schedules import Schedule
 from annealz.testing import assert_within_mc_error, random_rbm
 from test_cli import refused, run

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.formats import DEFAULT_MODEL, packaged_models
 from annealz.models.exact import exact_marginals
+from annealz.names import DEFAULT_MODEL, packaged_models
 from annealz.survey_mixing import LEAST_BUDGET
 from annealz.testing import assert_within_mc_error, random_rbm
 

@@ -11,7 +11,8 @@ from scipy.special import expit, logsumexp
 
 from annealz.bases import BernoulliBase
 from annealz.models.exact import exact_log_z
-from annealz.paths import MARGINALS, AbstractPath, GeometricPath
+from annealz.names import MARGINALS
+from annealz.paths import AbstractPath, GeometricPath
 from annealz.random import Stream
 from annealz.testing import binary_states, independent_spins, log_joint, random_rbm
 

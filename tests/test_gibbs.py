@@ -16,7 +16,8 @@ from scipy.special import logsumexp
 from annealz.bases import BernoulliBase
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.models.rbm import RBM
-from annealz.paths import MARGINALS, GeometricPath
+from annealz.names import MARGINALS
+from annealz.paths import GeometricPath
 from annealz.random import Stream
 from annealz.testing import binary_states, log_joint, random_rbm
 

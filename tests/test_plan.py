@@ -10,8 +10,9 @@ from annealz.bases import BernoulliBase
 from annealz.kernels import BlockGibbs
 from annealz.log_z import estimate_log_z
 from annealz.models.exact import exact_log_z
+from annealz.names import PILOTED, SCHEDULE_NAMES
 from annealz.paths import GeometricPath
-from annealz.plan import PILOTED, SCHEDULE_NAMES, pilot_sweeps, plan_schedule
+from annealz.plan import pilot_sweeps, plan_schedule
 from annealz.schedules import Schedule, linear, sm08
 from annealz.survey_mixing import LEAST_BUDGET
 from annealz.testing import assert_within_mc_error, random_rbm

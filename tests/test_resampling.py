@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 
 from annealz import advance, blocks, work
 from annealz.anneal import Progress, anneal
+from annealz.names import MARGINALS
 from annealz.observers import Slope
-from annealz.paths import MARGINALS
 from annealz.random import Stream
 from annealz.resampling import RESAMPLING_DRAW, Resampling, ancestors, island_size
 from annealz.run import Run

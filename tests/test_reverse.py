@@ -22,8 +22,9 @@ from annealz.anneal import anneal
 from annealz.bases import BernoulliBase
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.models.exact import exact_log_z
+from annealz.names import MARGINALS
 from annealz.observers import AbstractObserver, Slope
-from annealz.paths import MARGINALS, GeometricPath
+from annealz.paths import GeometricPath
 from annealz.random import Stream
 from annealz.run import Run
 from annealz.schedules import Schedule, linear

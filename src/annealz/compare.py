@@ -21,8 +21,9 @@ from annealz.diagnostics import judge
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
+from annealz.names import SCHEDULE_NAMES
 from annealz.paths.abstract import AbstractPath
-from annealz.plan import SCHEDULE_NAMES, check_name, pilot_sweeps, plan_schedule
+from annealz.plan import check_name, pilot_sweeps, plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps

@@ -25,8 +25,9 @@ from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
+from annealz.names import DEFAULT_SCHEDULE
 from annealz.paths.abstract import AbstractPath
-from annealz.plan import DEFAULT_SCHEDULE, plan_schedule
+from annealz.plan import plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed
 from annealz.resampling import Resampling, island_size

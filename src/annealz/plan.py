@@ -16,8 +16,9 @@ import numpy as np
 
 from annealz.anneal import Progress
 from annealz.kernels.abstract import AbstractKernel
+from annealz.names import SCHEDULE_NAMES
 from annealz.paths.abstract import AbstractPath
-from annealz.schedules.choose import DEFAULT_NUM_STEPS, SCHEDULES, check_num_steps, choose_schedule
+from annealz.schedules.choose import DEFAULT_NUM_STEPS, check_num_steps, choose_schedule
 from annealz.schedules.decelerate import check_max_step
 from annealz.schedules.gms13 import gms13
 from annealz.schedules.mixing import mixing
@@ -26,26 +27,8 @@ from annealz.schedules.varopt import varopt
 from annealz.survey import survey, survey_knots
 from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
 
-__all__ = [
-    "DEFAULT_SCHEDULE",
-    "PILOTED",
-    "SCHEDULE_NAMES",
-    "check_name",
-    "pilot_sweeps",
-    "plan_schedule",
-]
+__all__ = ["check_name", "pilot_sweeps", "plan_schedule"]
 
-PILOTED = (
-    "mixing",
-    "gms13",
-    "varopt",
-    "varopt-0.009",
-    "varopt-0.006",
-    "varopt-0.003",
-    "varopt-fixed-point",
-)
-SCHEDULE_NAMES = (PILOTED[0], *SCHEDULES, *PILOTED[1:])
-DEFAULT_SCHEDULE = "mixing"
 MIXING_SHARE = 0.05  # of all sweeps, for the pilot of mixing
 
 _PILOT = {"num_steps": 1000, "num_chains": 100}

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase, smoothed_means
+from annealz.names import BASES
 
-__all__ = ["BASES", "choose_base", "choose_named"]
+__all__ = ["choose_base", "choose_named"]
 
 
 class Layered(Protocol):
@@ -19,9 +20,6 @@ class Layered(Protocol):
     def visible_bias(self) -> Any: ...
     @property
     def visible_means(self) -> Any: ...
-
-
-BASES = ("auto", "base-rate", "uniform", "visible-bias")
 
 
 def choose_base(model: Layered, base: str | BernoulliBase = "auto", data=None) -> BernoulliBase:

@@ -2,9 +2,8 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -13,10 +12,10 @@ from rich.table import Table
 from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Seed
 from annealz.cli.progress import show_labelled_progress
 from annealz.cli.show import check_plot, save_figure
-from annealz.compare import Comparison, compare_schedules
-from annealz.data.array import read_data
-from annealz.formats.load import DEFAULT_MODEL
-from annealz.plan import SCHEDULE_NAMES
+from annealz.names import DEFAULT_MODEL, SCHEDULE_NAMES
+
+if TYPE_CHECKING:
+    from annealz.compare import Comparison
 
 __all__ = ["compare"]
 
@@ -40,6 +39,9 @@ def compare(
 
     The figure goes to compare-NAME.png, unless --plot says where or --json is given.
     """
+    from annealz.compare import compare_schedules
+    from annealz.data.array import read_data
+
     check_plot(plot)
     with show_labelled_progress(quiet) as progress:
         result = compare_schedules(
@@ -64,7 +66,9 @@ def compare(
         print(f"figure: {picture}")
 
 
-def _show(result: Comparison) -> None:
+def _show(result: "Comparison") -> None:
+    import numpy as np
+
     console = Console(width=None if Console().is_terminal else 140)
     exact = "" if result.exact_log_z is None else f", exact log Z {result.exact_log_z:.4f}"
     count = len(result.contenders[0].log_weights)

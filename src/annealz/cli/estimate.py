@@ -1,10 +1,12 @@
 """`annealz estimate`: log Z of a model."""
 
+from __future__ import annotations
+
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 import typer
@@ -38,16 +40,12 @@ from annealz.cli.options import (
 from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import check_plot, save_figure, show_result
-from annealz.data.array import read_data
-from annealz.estimate import Estimate
-from annealz.folder import RunFolder
-from annealz.formats.load import DEFAULT_MODEL, load_model
-from annealz.log_z import estimate_log_z
-from annealz.models.exact import exact_log_z
-from annealz.plan import DEFAULT_SCHEDULE
-from annealz.sizing import Forecast
-from annealz.team import LostProcess
-from annealz.together import leading
+from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE
+
+if TYPE_CHECKING:
+    from annealz.estimate import Estimate
+    from annealz.folder import RunFolder
+    from annealz.sizing import Forecast
 
 __all__ = ["drop_scratch", "estimate", "finish", "interrupted", "run_estimate", "settle"]
 
@@ -81,6 +79,9 @@ def estimate(
     quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
+    from annealz.data.array import read_data
+    from annealz.together import leading
+
     team = join_team(distributed, coordinator, num_processes, process_id, quiet)
     if not team.is_leader:
         follow(team)
@@ -131,6 +132,12 @@ def run_estimate(
 
     `go_on` is the command that, followed by the folder, goes on after an interruption.
     """
+    from annealz.folder import RunFolder
+    from annealz.formats.load import load_model
+    from annealz.log_z import estimate_log_z
+    from annealz.models.exact import exact_log_z
+    from annealz.team import LostProcess
+
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
@@ -188,6 +195,8 @@ def interrupted(
 
 def scratch_folder() -> RunFolder | None:
     """A folder of this run's own, kept only if the run is cut off; None where none can be had."""
+    from annealz.folder import RunFolder
+
     try:
         _SCRATCH.mkdir(parents=True, exist_ok=True)
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-"

@@ -1,11 +1,12 @@
 """`annealz likelihood`: the mean log-likelihood of data under a model."""
 
+from __future__ import annotations
+
 import io
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from annealz.cli.estimate import drop_scratch, interrupted, run_estimate, settle
@@ -31,15 +32,14 @@ from annealz.cli.options import (
 )
 from annealz.cli.progress import show_progress
 from annealz.cli.show import show_result
-from annealz.data.source import DataSource
-from annealz.estimate import Estimate
 from annealz.files import write_atomic
-from annealz.folder import RunFolder
-from annealz.formats.load import DEFAULT_MODEL, load_binary, packaged_models
-from annealz.likelihood import check_examples, log_likelihood
-from annealz.log_z import resume as resume_run
-from annealz.models.rbm import RBM
-from annealz.plan import DEFAULT_SCHEDULE
+from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, packaged_models
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from annealz.estimate import Estimate
+    from annealz.models.rbm import RBM
 
 __all__ = ["likelihood"]
 
@@ -84,6 +84,11 @@ def likelihood(
     quiet: Quiet = False,
 ) -> None:
     """Mean log-likelihood of DATA under MODEL, with the error of log Z and that of the data apart."""
+    from annealz.data.source import DataSource
+    from annealz.folder import RunFolder
+    from annealz.formats.load import load_binary
+    from annealz.likelihood import check_examples, log_likelihood
+
     rbm, meta = load_binary(model)
     source = DataSource.of(data or _default_data(model, meta), mnist)
     if per_example is not None:
@@ -152,6 +157,9 @@ def _default_data(model: str, meta: dict[str, Any]) -> str:
 
 
 def _resume(run: Path, quiet: bool, go_on: str) -> Estimate:
+    from annealz.folder import RunFolder
+    from annealz.log_z import resume as resume_run
+
     try:
         with show_progress(quiet) as progress:
             return resume_run(run, on_progress=progress)
@@ -161,6 +169,8 @@ def _resume(run: Path, quiet: bool, go_on: str) -> Estimate:
 
 def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
     """Refuse the run of another model, and options that ask for a new one."""
+    from annealz.folder import RunFolder
+
     usual = {
         "schedule": DEFAULT_SCHEDULE,
         "seed": 0,
@@ -196,6 +206,8 @@ def _check_table(path: Path, force: bool) -> None:
 
 def _save_table(values: np.ndarray, path: Path) -> None:
     """One value an example, in their order."""
+    import numpy as np
+
     if path.suffix == ".npy":
         buffer = io.BytesIO()
         np.save(buffer, values, allow_pickle=False)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from annealz.cli.options import Json
-from annealz.formats.load import load_binary, packaged_models
+from annealz.names import packaged_models
 
 __all__ = ["models"]
 
@@ -16,6 +16,8 @@ def models(
     as_json: Json = False,
 ) -> None:
     """List the packaged models."""
+    from annealz.formats.load import load_binary
+
     found = {name: load_binary(name) for name in packaged_models()}
     if as_json:
         rows = [

@@ -1,13 +1,12 @@
 """The options that commands share."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from annealz.bases.choose import BASES
-from annealz.paths.geometric import MARGINALS
-from annealz.plan import SCHEDULE_NAMES
+from annealz.names import BASES, MARGINALS, SCHEDULE_NAMES, packaged_models
 
 __all__ = [
     "Along",
@@ -37,13 +36,30 @@ __all__ = [
     "TwoSided",
 ]
 
+
+def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes a word to: these names, or files where none of them begins like it."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
 Model = Annotated[
     str,
     typer.Argument(
-        help="Packaged name (see 'annealz models'), model file, or module:name of a Python object."
+        help="Packaged name (see 'annealz models'), model file, or module:name of a Python object.",
+        autocompletion=_completes(packaged_models),
     ),
 ]
-Schedule = Annotated[str, typer.Option(help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.")]
+Schedule = Annotated[
+    str,
+    typer.Option(
+        help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.",
+        autocompletion=_completes(lambda: SCHEDULE_NAMES),
+    ),
+]
 Steps = Annotated[int | None, typer.Option(help="Annealing steps K (10000 where not given).")]
 Chains = Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")]
 TargetStdErr = Annotated[
@@ -70,7 +86,12 @@ Mnist = Annotated[
     Path | None, typer.Option(help="Folder with the MNIST files (else fetched once).")
 ]
 Seed = Annotated[int, typer.Option(help="All randomness is a function of it.")]
-Base = Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")]
+Base = Annotated[
+    str,
+    typer.Option(
+        help=f"Where to start: {', '.join(BASES)}.", autocompletion=_completes(lambda: BASES)
+    ),
+]
 Data = Annotated[
     Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
 ]

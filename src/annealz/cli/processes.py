@@ -1,13 +1,15 @@
 """A command in one of several processes: the first shows and writes, the others help and say nothing."""
 
+from __future__ import annotations
+
 import sys
+from typing import TYPE_CHECKING
 
 import typer
 
-from annealz.distributed import initialize
-from annealz.folder import RunFolder
-from annealz.team import SOLO, LostProcess, Team
-from annealz.together import help_out
+if TYPE_CHECKING:
+    from annealz.folder import RunFolder
+    from annealz.team import LostProcess, Team
 
 __all__ = ["follow", "join_team", "lost"]
 
@@ -22,6 +24,9 @@ def join_team(
     quiet: bool,
 ) -> Team:
     """The processes that share the run; this one alone without --distributed."""
+    from annealz.distributed import initialize
+    from annealz.team import SOLO
+
     if not distributed:
         given = {
             "coordinator": coordinator,
@@ -41,6 +46,9 @@ def join_team(
 
 def follow(team: Team) -> None:
     """Help the first process until it is done; what stops it ends this one with the same status."""
+    from annealz.team import LostProcess
+    from annealz.together import help_out
+
     try:
         help_out(team, wants_result=False)
     except KeyboardInterrupt:

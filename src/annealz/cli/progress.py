@@ -1,17 +1,21 @@
 """Progress on stderr: a bar in a terminal, a line every ten seconds elsewhere, nothing if quiet."""
 
+from __future__ import annotations
+
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from annealz.anneal import Progress
-from annealz.training.train import TrainingProgress
+if TYPE_CHECKING:
+    from annealz.anneal import Progress
+    from annealz.training.train import TrainingProgress
 
 __all__ = ["show_enumeration", "show_labelled_progress", "show_progress", "show_training"]
 

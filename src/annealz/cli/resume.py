@@ -19,11 +19,6 @@ from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot
 from annealz.cli.train import resume_training
-from annealz.folder import RunFolder
-from annealz.log_z import resume as resume_run
-from annealz.team import LostProcess
-from annealz.together import leading
-from annealz.training.folder import TrainingFolder
 
 __all__ = ["resume"]
 
@@ -39,6 +34,12 @@ def resume(
     quiet: Quiet = False,
 ) -> None:
     """Go on with the run or training in FOLDER, to the same result as if it had never stopped."""
+    from annealz.folder import RunFolder
+    from annealz.log_z import resume as resume_run
+    from annealz.team import LostProcess
+    from annealz.together import leading
+    from annealz.training.folder import TrainingFolder
+
     team = join_team(distributed, coordinator, num_processes, process_id, quiet)
     if not team.is_leader:
         follow(team)

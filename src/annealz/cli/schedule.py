@@ -8,10 +8,7 @@ import typer
 from annealz.cli.options import Base, Data, Force, Marginal, Model, Plot, Quiet, Seed, Steps
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot, save_figure
-from annealz.data.array import read_data
-from annealz.formats.load import DEFAULT_MODEL
-from annealz.plan import DEFAULT_SCHEDULE, SCHEDULE_NAMES, plan_schedule
-from annealz.problem import choose_problem
+from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, SCHEDULE_NAMES
 
 __all__ = ["schedule"]
 
@@ -40,6 +37,10 @@ def schedule(
 
     The picture goes beside the schedule, unless --plot says where.
     """
+    from annealz.data.array import read_data
+    from annealz.plan import plan_schedule
+    from annealz.problem import choose_problem
+
     picture = out.with_suffix(".png") if plot is None else plot
     check_plot(picture)
     if picture == out:

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from matplotlib.figure import Figure, SubFigure
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["check_plot", "save_figure", "show_result"]
 
@@ -42,6 +44,8 @@ def check_plot(path: Path | None) -> None:
     """Refuse a picture that could not be written, before the work is done."""
     if path is None:
         return
+    from matplotlib.figure import Figure
+
     known = Figure().canvas.get_supported_filetypes()
     if path.suffix[1:] not in known:
         raise ValueError(f"the picture {path} must end in one of {', '.join(sorted(known))}.")
@@ -49,8 +53,10 @@ def check_plot(path: Path | None) -> None:
         raise ValueError(f"the picture {path} is to go to a folder that does not exist.")
 
 
-def save_figure(figure: Figure | SubFigure, path: Path) -> None:
+def save_figure(figure: "Figure | SubFigure", path: Path) -> None:
     """Write a picture."""
+    from matplotlib.figure import Figure
+
     try:
         assert isinstance(figure, Figure)
         figure.savefig(path, dpi=150)

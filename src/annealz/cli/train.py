@@ -3,19 +3,19 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from annealz.cli.options import CheckpointSeconds, Force, Json, Mnist, Quiet, Seed
 from annealz.cli.progress import show_training
 from annealz.cli.show import show_result
-from annealz.data.source import DataSource
-from annealz.training import job
-from annealz.training.contrastive import ALGORITHMS, Algorithm
-from annealz.training.folder import TrainingFolder
-from annealz.training.outcome import Outcome
-from annealz.training.settings import Settings
+from annealz.names import ALGORITHMS
+
+if TYPE_CHECKING:
+    from annealz.training.contrastive import Algorithm
+    from annealz.training.folder import TrainingFolder
+    from annealz.training.outcome import Outcome
 
 __all__ = ["resume_training", "train"]
 
@@ -49,9 +49,14 @@ def train(
 
     Checkpoints, and the models of --series, go to the folder FILE.training beside the model file.
     """
+    from annealz.data.source import DataSource
+    from annealz.training.folder import TrainingFolder
+    from annealz.training.job import train_to_file
+    from annealz.training.settings import Settings
+
     settings = Settings(
         num_hidden=hidden,
-        algorithm=cast(Algorithm, algorithm),
+        algorithm=cast("Algorithm", algorithm),
         gibbs_steps=gibbs_steps,
         num_updates=updates,
         learning_rate=learning_rate,
@@ -62,8 +67,8 @@ def train(
     )
     source = DataSource.of(data, mnist)
 
-    def work(on_progress) -> Outcome:
-        return job.train_to_file(
+    def work(on_progress) -> "Outcome":
+        return train_to_file(
             source,
             settings,
             out,
@@ -78,6 +83,9 @@ def train(
 
 def resume_training(folder: Path, as_json: bool, quiet: bool) -> None:
     """Go on with the training in a folder."""
+    from annealz.training import job
+    from annealz.training.folder import TrainingFolder
+
     _go(
         lambda on_progress: job.resume_training(folder, on_progress=on_progress),
         TrainingFolder(folder),
@@ -86,7 +94,9 @@ def resume_training(folder: Path, as_json: bool, quiet: bool) -> None:
     )
 
 
-def _go(work: Callable[..., Outcome], folder: TrainingFolder, as_json: bool, quiet: bool) -> None:
+def _go(
+    work: "Callable[..., Outcome]", folder: "TrainingFolder", as_json: bool, quiet: bool
+) -> None:
     try:
         with show_training(quiet) as progress:
             outcome = work(progress)

@@ -1,9 +1,7 @@
 """Model files."""
 
-from annealz.formats.load import DEFAULT_MODEL as DEFAULT_MODEL
 from annealz.formats.load import load_model as load_model
 from annealz.formats.load import load_trajectory as load_trajectory
-from annealz.formats.load import packaged_models as packaged_models
 from annealz.formats.npz import load_rbm as load_rbm
 from annealz.formats.npz import save_model as save_model
 from annealz.formats.npz import save_rbm as save_rbm

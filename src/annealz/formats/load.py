@@ -10,7 +10,6 @@ The format is told by the file's first bytes:
 The names of the arrays tell the layout (`layouts.py`).
 """
 
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,9 @@ from annealz.formats.python_object import is_import_path, load_object
 from annealz.formats.safetensors import is_safetensors, read_safetensors
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
+from annealz.names import packaged_models
 
-__all__ = ["DEFAULT_MODEL", "load_binary", "load_model", "load_trajectory", "packaged_models"]
-
-DEFAULT_MODEL = "mnist-pcd-20"
-
-
-def packaged_models() -> dict[str, Path]:
-    """The files of the models that come with annealz, by name."""
-    folder = Path(str(resources.files("annealz.models") / "packaged"))
-    return {path.stem: path for path in sorted(folder.glob("*.npz"))}
+__all__ = ["load_binary", "load_model", "load_trajectory"]
 
 
 def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:

@@ -3,7 +3,6 @@
 from annealz.paths.abstract import AbstractBipartitePath as AbstractBipartitePath
 from annealz.paths.abstract import AbstractLatentPath as AbstractLatentPath
 from annealz.paths.abstract import AbstractPath as AbstractPath
-from annealz.paths.geometric import MARGINALS as MARGINALS
 from annealz.paths.geometric import GeometricPath as GeometricPath
 from annealz.paths.lattice import LatticePath as LatticePath
 from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath

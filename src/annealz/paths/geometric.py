@@ -21,14 +21,13 @@ from jaxtyping import Array, Float
 from annealz.bases.abstract import AbstractBase
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.models.rbm import RBM
+from annealz.names import MARGINALS
 from annealz.paths.abstract import AbstractBipartitePath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.products import BinaryProduct
 from annealz.units import BernoulliUnits
 
-__all__ = ["MARGINALS", "GeometricPath"]
-
-MARGINALS = ("visible", "hidden")
+__all__ = ["GeometricPath"]
 
 
 class GeometricPath(AbstractLayerPath, AbstractBipartitePath):

@@ -23,10 +23,9 @@ from jaxtyping import Array, Float
 from annealz.models.rbm import RBM
 from annealz.random import Bits, Stream
 
-__all__ = ["ALGORITHMS", "Algorithm", "TrainingState", "initial_state", "update"]
+__all__ = ["Algorithm", "TrainingState", "initial_state", "update"]
 
 Algorithm = Literal["cd", "pcd"]
-ALGORITHMS = ("cd", "pcd")
 
 
 class TrainingState(eqx.Module):

@@ -18,8 +18,9 @@ import jax
 import optax
 
 from annealz.models.rbm import RBM
+from annealz.names import ALGORITHMS
 from annealz.random import check_seed
-from annealz.training.contrastive import ALGORITHMS, Algorithm
+from annealz.training.contrastive import Algorithm
 
 __all__ = ["Settings"]
 
