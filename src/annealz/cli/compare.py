@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Seed
 from annealz.cli.progress import show_labelled_progress
-from annealz.cli.show import check_plot, save_figure
+from annealz.cli.show import check_plot, open_console, save_figure
 from annealz.names import DEFAULT_MODEL, SCHEDULE_NAMES
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def compare(
 def _show(result: "Comparison") -> None:
     import numpy as np
 
-    console = Console(width=None if Console().is_terminal else 140)
+    console = open_console()
     exact = "" if result.exact_log_z is None else f", exact log Z {result.exact_log_z:.4f}"
     count = len(result.contenders[0].log_weights)
     console.print(

@@ -4,8 +4,9 @@
 the command that goes on).
 """
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -20,19 +21,47 @@ from annealz.cli.train import train
 
 __all__ = ["app", "main"]
 
+_EXAMPLES: dict[Callable[..., None], str] = {
+    estimate: """
+        annealz estimate
+        annealz estimate model.npz --steps 20000 --chains 2000 --out run
+        annealz estimate model.npz --target-std-err 0.02 --json
+    """,
+    resume: """
+        annealz resume run
+        annealz resume digits.npz.training
+    """,
+    schedule: """
+        annealz schedule model.npz -o s.json
+        annealz estimate model.npz --schedule s.json
+    """,
+    compare: """
+        annealz compare model.npz
+        annealz compare mnist-cd25-20 --schedules linear,mixing --steps 2000
+    """,
+    likelihood: """
+        annealz likelihood mnist-pcd-500
+        annealz likelihood model.npz rows.npy --conservative
+    """,
+    train: """
+        annealz train mnist -o digits.npz
+        annealz train rows.npy -o model.npz --hidden 100 --series 5000
+    """,
+    models: """
+        annealz models
+        annealz models --json
+    """,
+}
+
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     help="Log partition functions by annealed importance sampling.",
+    epilog="See 'annealz COMMAND --help' for the options of a command, with examples.",
 )
-app.command()(estimate)
-app.command()(resume)
-app.command()(schedule)
-app.command()(compare)
-app.command()(likelihood)
-app.command()(train)
-app.command()(models)
+for _command, _lines in _EXAMPLES.items():
+    _shown = "\n".join(f"$ {line.strip()}" for line in _lines.strip().splitlines())
+    app.command(epilog=f"Examples:\n\n{_shown}")(_command)
 
 
 def _version(wanted: bool) -> None:
@@ -59,13 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: list[str]) -> int:
     try:
-        return int(app(arguments, prog_name="annealz", standalone_mode=False) or 0)
+        status = int(app(arguments, prog_name="annealz", standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return status
     except (KeyboardInterrupt, typer.Abort):
         print("annealz: interrupted.", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+        return _unheard()
+    except SystemExit as error:  # rich and typer answer a broken pipe so
+        if isinstance(error.__context__, BrokenPipeError):
+            return _unheard()
+        raise
     except MemoryError:
         return _fail("not enough memory: take fewer chains or smaller batches.")
     except (ValueError, OSError) as error:
@@ -75,6 +109,12 @@ def _status(arguments: list[str]) -> int:
         if usage is None:
             raise
         return _fail(f"{usage().rstrip('.')}: see 'annealz --help'.") if usage() else 0
+
+
+def _unheard() -> int:
+    """Nobody reads on, as in `annealz models | head -1`: no complaint, and nothing left to be flushed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _fail(message: str) -> int:

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from annealz.cli.options import Json
+from annealz.cli.show import open_console
 from annealz.names import packaged_models
 
 __all__ = ["models"]
@@ -44,7 +44,7 @@ def models(
             "–" if exact is None else f"{exact:.4f}",
             _training(meta.get("training")),
         )
-    Console().print(table)
+    open_console().print(table)
 
 
 def _training(settings: dict[str, Any] | None) -> str:

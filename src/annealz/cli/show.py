@@ -11,7 +11,9 @@ from rich.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["check_plot", "save_figure", "show_result"]
+__all__ = ["check_plot", "open_console", "save_figure", "show_result"]
+
+_WIDE = 1000  # columns where nobody looks: lines of a file are not wrapped
 
 
 class Result(Protocol):
@@ -23,12 +25,18 @@ class Result(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
+def open_console() -> Console:
+    """Stdout: as wide as the terminal, or as the text where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDE)
+
+
 def show_result(result: Result, as_json: bool, highlight: str) -> None:
     """Print a result, as one JSON object or as a table with this row in bold."""
     if as_json:
         print(json.dumps(result.to_dict(), allow_nan=False))
         return
-    console = Console()
+    console = open_console()
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
     table.add_column(overflow="fold")
