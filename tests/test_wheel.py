@@ -1,0 +1,60 @@
+"""What is shipped: models, types, licence, and the files that speak of the version."""
+
+import re
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+from annealz.names import packaged_models
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> zipfile.ZipFile:
+    folder = str(tmp_path_factory.mktemp("wheel"))
+    (path,) = WheelBuilder(str(ROOT)).build(directory=folder, versions=["standard"])
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_holds_the_package_its_models_and_its_types(wheel):
+    inside = {name for name in wheel.namelist() if name.startswith("annealz/")}
+    source = ROOT / "src" / "annealz"
+    wanted = {
+        f"annealz/{path.relative_to(source).as_posix()}"
+        for path in source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert inside == wanted
+    assert "annealz/py.typed" in inside
+    assert {f"annealz/models/packaged/{path.name}" for path in packaged_models().values()} < inside
+    assert len(packaged_models()) == 6
+
+
+def test_the_wheel_holds_the_licence_and_the_command(wheel):
+    folder = f"annealz-{PROJECT['version']}.dist-info"
+    assert wheel.read(f"{folder}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+    assert b"annealz = annealz.cli.main:main" in wheel.read(f"{folder}/entry_points.txt")
+    metadata = wheel.read(f"{folder}/METADATA").decode()
+    assert "License-Expression: MIT" in metadata
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text()
+    fields = dict(re.findall(r"^([a-z-]+): (.+)$", citation, re.MULTILINE))
+    assert fields["version"] == PROJECT["version"]
+    assert fields["license"] == PROJECT["license"] == "MIT"
+    assert "Licence: MIT" in (ROOT / "README.md").read_text()
+
+
+def test_every_supported_python_is_tested():
+    """The oldest that pyproject.toml allows, at least."""
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    assert f'"{oldest}"' in workflow
+    for step in ("make lint", "make test"):
+        assert f"run: {step}\n" in workflow
