@@ -2,8 +2,11 @@
 
 Fused steps are those of block Gibbs on a geometric path between a Bernoulli base and an RBM, on a GPU,
 with nothing observed but the slope. Small models are fused for any number of chains. Larger ones are up to
-as many chains as make it faster than XLA's products (measured, docs/design-notes.md).
+as many chains as make it faster than XLA's products (measured, docs/design-notes.md). The variable
+ANNEALZ_FUSED=0 leaves all steps to XLA.
 """
+
+import os
 
 import jax
 
@@ -25,7 +28,9 @@ def choose_fused(
     path, kernel, observers, resampling, num_chains: int
 ) -> SmallSteps | LargeSteps | None:
     """The fused steps of a block of this run on this device; None where XLA must take them."""
-    if jax.default_backend() != "gpu" or resampling is not None:
+    if jax.default_backend() != "gpu" or os.environ.get("ANNEALZ_FUSED") == "0":
+        return None
+    if resampling is not None:
         return None
     if type(path) is not GeometricPath or type(kernel) is not BlockGibbs or path.offset is not None:
         return None
