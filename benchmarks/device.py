@@ -19,7 +19,7 @@ import numpy as np
 from annealz import work
 from annealz.anneal import anneal
 from annealz.bases.choose import choose_base
-from annealz.formats import load_model
+from annealz.formats.load import load_binary
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
@@ -71,7 +71,7 @@ def main(out: Path | None) -> None:
     rows = []
     choose = work.choose_fused
     for name, num_chains, num_steps in CASES:
-        model, _ = load_model(name)
+        model, _ = load_binary(name)
         path = GeometricPath(choose_base(model), model)
         latent, units = model.num_hidden, model.num_visible
         row = {"model": name, "chains": num_chains, "steps": num_steps}

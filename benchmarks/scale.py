@@ -26,11 +26,12 @@ def measure(num_chains: int, num_steps: int, address: str, size: int, index: int
     import annealz
     from annealz import distributed
     from annealz.assist import assist, pack_inputs
-    from annealz.bases.choose import choose_base
     from annealz.crew import Crew
+    from annealz.devices import local_devices
     from annealz.observers import Slope
+    from annealz.problem import choose_problem
     from annealz.records import merge_records, recorded_steps
-    from annealz.work import Work, local_devices
+    from annealz.work import Work
 
     imported = time.perf_counter()
     team = distributed.initialize(address, size, index)
@@ -39,13 +40,19 @@ def measure(num_chains: int, num_steps: int, address: str, size: int, index: int
         assist(team, observers)
         return
     joined = time.perf_counter()
-    model = annealz.load_model("mnist-pcd-20")[0]
-    base = choose_base(model, "auto", None)
-    path, schedule = annealz.GeometricPath(base, model), annealz.linear(10_000)
-    told = {"base": base.name, "marginal": "visible"}
+    problem, schedule = choose_problem("mnist-pcd-20"), annealz.linear(10_000)
+    told = {
+        "model": problem.name,
+        "model_digest": problem.model.digest,
+        "source": None,
+        "base": problem.base_name,
+        "marginal": problem.marginal,
+        "given": {"path": False, "kernel": False},
+    }
     if size > 1:
-        team.tell("inputs", pack_inputs(model, base, schedule, told))
-    work = Work(path, annealz.BlockGibbs(), observers, schedule, num_chains, 0, "scale", 10)
+        team.tell("inputs", pack_inputs(problem, schedule, told))
+    kernel = problem.kernel
+    work = Work(problem.path, kernel, observers, schedule, num_chains, 0, "scale", 10)
     crew = Crew(work, team)
     crew.begin(None)
     clock = time.perf_counter()

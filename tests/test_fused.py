@@ -197,7 +197,7 @@ def test_tiles_are_powers_of_two_that_cover_an_axis():
 
 
 class Hopper:
-    compute_capability, core_count = "9.0", 132
+    platform, compute_capability, core_count = "gpu", "9.0", 132
 
 
 class TestChoice:
@@ -241,5 +241,5 @@ class TestChoice:
     def test_not_on_other_devices(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(Hopper, "compute_capability", "8.0")
         assert self.choose(path_of(5, 9)) is None
-        monkeypatch.setattr("jax.default_backend", lambda: "cpu")
+        monkeypatch.setattr(Hopper, "platform", "cpu")
         assert self.choose(path_of(5, 9)) is None

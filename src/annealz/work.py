@@ -40,7 +40,7 @@ from annealz.schedules.schedule import Schedule
 
 Device = Any  # jax.Device
 
-__all__ = ["Part", "Share", "Work", "local_devices"]
+__all__ = ["Part", "Share", "Work"]
 
 
 class Part(NamedTuple):
@@ -230,14 +230,6 @@ class Share:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def local_devices() -> list[Device]:
-    """Where this process computes: all its devices, or the one that JAX was told to prefer."""
-    preferred = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-    if isinstance(preferred, str):
-        return jax.local_devices(backend=preferred)
-    return jax.local_devices() if preferred is None else [preferred]
 
 
 def _put(given: tuple, device: Device) -> tuple:

@@ -70,12 +70,15 @@ Mnist = Annotated[
     Path | None, typer.Option(help="Folder with the MNIST files (else fetched once).")
 ]
 Seed = Annotated[int, typer.Option(help="All randomness is a function of it.")]
-Base = Annotated[str, typer.Option(help=f"Where to start: {', '.join(BASES)}.")]
+Base = Annotated[
+    str, typer.Option(help=f"Where to start: of an RBM {', '.join(BASES)}; docs/models.md.")
+]
 Data = Annotated[
     Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
 ]
 Marginal = Annotated[
-    str | None, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")
+    str | None,
+    typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}, auto."),
 ]
 Distributed = Annotated[
     bool, typer.Option("--distributed", help="One of several processes that share the chains.")

@@ -8,8 +8,7 @@ ANNEALZ_FUSED=0 leaves all steps to XLA.
 
 import os
 
-import jax
-
+from annealz.devices import local_devices
 from annealz.fused.large import LargeSteps
 from annealz.fused.large import fits as fits_large
 from annealz.fused.small import SmallSteps
@@ -28,7 +27,8 @@ def choose_fused(
     path, kernel, observers, resampling, num_chains: int
 ) -> SmallSteps | LargeSteps | None:
     """The fused steps of a block of this run on this device; None where XLA must take them."""
-    if jax.default_backend() != "gpu" or os.environ.get("ANNEALZ_FUSED") == "0":
+    device = local_devices()[0]
+    if device.platform != "gpu" or os.environ.get("ANNEALZ_FUSED") == "0":
         return None
     if resampling is not None:
         return None
@@ -36,7 +36,6 @@ def choose_fused(
         return None
     if list(observers) != ["slope"] or type(observers["slope"]) is not Slope:
         return None
-    device = jax.local_devices()[0]
     if getattr(device, "compute_capability", None) != _CAPABILITY:
         return None
     if fits_small(path):
