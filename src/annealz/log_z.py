@@ -107,7 +107,7 @@ def estimate_log_z(
     draws : draws of the target to start the reverse run from, (num_chains, variables)
     along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
-    observe : functions of the model's variables (chains, ...), or observers, by name; their weighted
+    observe : functions of the annealed variables (chains, ...), or observers, by name; their weighted
         means and variances along the path are in `trace`
     record_every : steps between records of the trace; about 1000 records by default
     chunk_steps : steps between returns to the host; changes no bit of the result
