@@ -27,10 +27,11 @@ def measure(num_chains: int, num_steps: int, address: str, size: int, index: int
     from annealz import distributed
     from annealz.assist import assist, pack_inputs
     from annealz.crew import Crew
+    from annealz.devices import local_devices
     from annealz.observers import Slope
     from annealz.problem import choose_problem
     from annealz.records import merge_records, recorded_steps
-    from annealz.work import Work, local_devices
+    from annealz.work import Work
 
     imported = time.perf_counter()
     team = distributed.initialize(address, size, index)
@@ -50,7 +51,8 @@ def measure(num_chains: int, num_steps: int, address: str, size: int, index: int
     }
     if size > 1:
         team.tell("inputs", pack_inputs(problem, schedule, told))
-    work = Work(problem.path, problem.kernel, observers, schedule, num_chains, 0, "scale", 10)
+    kernel = problem.kernel
+    work = Work(problem.path, kernel, observers, schedule, num_chains, 0, "scale", 10)
     crew = Crew(work, team)
     crew.begin(None)
     clock = time.perf_counter()

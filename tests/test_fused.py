@@ -127,6 +127,16 @@ def ones(bits, logits: np.ndarray, draw: int) -> np.ndarray:
     return (uniforms * (1 + np.exp(-logits)) <= 1).astype(np.float64)
 
 
+def test_a_device_that_refuses_them_is_told_of(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_):
+        raise RuntimeError("no such instruction\nand more")
+
+    monkeypatch.setattr(WORK, "choose_fused", lambda *_: refuse)
+    words = r"do not run on this device \(no such instruction\): set ANNEALZ_FUSED=0"
+    with pytest.raises(ValueError, match=words):
+        anneal(path_of(3, 5), BlockGibbs(), linear(3), num_chains=4)
+
+
 @pytest.mark.parametrize("width", [1e-5, 0.01, 0.2, 3.0, 40.0])
 def test_difference_of_softplus(width):
     generator = np.random.default_rng(default_seed())
@@ -187,7 +197,7 @@ def test_tiles_are_powers_of_two_that_cover_an_axis():
 
 
 class Hopper:
-    compute_capability, core_count = "9.0", 132
+    platform, compute_capability, core_count = "gpu", "9.0", 132
 
 
 class TestChoice:
@@ -220,8 +230,16 @@ class TestChoice:
         assert self.choose(path, resampling=Resampling(0.5, 10)) is None
         assert self.choose(GaussianPath(1.0, 0.5), PerfectKernel()) is None
 
+    def test_not_where_they_are_switched_off(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("ANNEALZ_FUSED", "0")
+        assert self.choose(path_of(5, 9)) is None
+
+    def test_not_where_the_path_has_a_constant(self):
+        base = BernoulliBase.from_logits(np.zeros(9))
+        assert self.choose(GeometricPath(base, random_rbm(5, 9), offset=1.0)) is None
+
     def test_not_on_other_devices(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(Hopper, "compute_capability", "8.0")
         assert self.choose(path_of(5, 9)) is None
-        monkeypatch.setattr("jax.default_backend", lambda: "cpu")
+        monkeypatch.setattr(Hopper, "platform", "cpu")
         assert self.choose(path_of(5, 9)) is None

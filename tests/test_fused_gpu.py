@@ -9,7 +9,7 @@ import pytest
 
 from annealz.anneal import anneal
 from annealz.bases.choose import choose_base
-from annealz.formats import load_model
+from annealz.formats.load import load_binary
 from annealz.fused.chunk import Chains, Span
 from annealz.fused.large import LargeSteps
 from annealz.fused.small import SmallSteps
@@ -26,7 +26,7 @@ MODELS = ["mnist-cd25-20", "mnist-pcd-20", "mnist-cd1-20"]
 
 
 def path_of(name: str) -> GeometricPath:
-    model, _ = load_model(name)
+    model, _ = load_binary(name)
     return GeometricPath(choose_base(model), model)
 
 
@@ -118,7 +118,7 @@ def test_the_run_is_that_of_plain_steps(kind, name, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("kind", ["small", "large"])
 @pytest.mark.parametrize("name", MODELS)
 def test_twenty_seeds_against_exact_log_z(kind, name, monkeypatch: pytest.MonkeyPatch):
-    model, meta = load_model(name)
+    model, meta = load_binary(name)
     path = GeometricPath(choose_base(model), model)
     monkeypatch.setattr(WORK, "choose_fused", lambda path, *_: fuse(path, kind))
     ratios = []

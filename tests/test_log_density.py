@@ -140,7 +140,9 @@ def test_a_run_with_a_tuned_kernel_goes_on_to_the_same_bits(tmp_path, seed):
         annealz.estimate_log_z(
             MODEL, out=tmp_path / "r", chunk_steps=50, on_progress=stop, **options
         )
-    with pytest.raises(ValueError, match="model that no folder can hold"):
+    with pytest.raises(
+        ValueError, match="a model that cannot be stored: give it again, model=model"
+    ):
         annealz.resume(tmp_path / "r")
     other = annealz.LogDensity(lambda x: 1.1 * log_density(x), 2, "bell")
     with pytest.raises(ValueError, match="another model"):
@@ -233,3 +235,12 @@ def test_numpyro_models_without_real_latents_are_refused():
         annealz.from_numpyro(discrete)
     with pytest.raises(ValueError, match="no latent variables"):
         annealz.from_numpyro(none, 1.0)
+
+
+def test_the_digest_knows_data_inside_jitted_functions():
+    def density(data):
+        inner = jax.jit(lambda x: -((x - jnp.asarray(data)) ** 2).sum() / 2)
+        return annealz.LogDensity(jax.jit(lambda x: inner(x) + 0.0), 2)
+
+    assert density([0.0, 1.0]).digest == density([0.0, 1.0]).digest
+    assert density([0.0, 1.0]).digest != density([0.0, 2.0]).digest

@@ -274,3 +274,23 @@ def test_what_is_no_path_is_refused_in_a_sentence(case: str):
     build, words = REFUSED[case]
     with pytest.raises(ValueError, match=words):
         build()
+
+
+@pytest.mark.parametrize("q", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("shift", [-60.0, -18.0, -1.0, 0.0, 1.0, 20.0, 95.0])
+def test_a_q_path_keeps_its_digits_wherever_its_ends_are(q: float, shift: float, seed: int):
+    """Ratios and slopes against float64, ends far below and far above each other, beta up to 1."""
+    straight = GeometricPath(BASE, MODEL)
+    x = straight.sample(Stream(seed, "q").at(0, jnp.arange(5)))
+    ends = np.asarray(straight.log_ratio(x, jnp.float32(0), jnp.float32(1)), np.float64)
+    path = QPath(straight, q, log_scale=float(ends[0]) - shift)
+    gap = (1 - q) * (ends - float(path.log_scale))
+    for low, high in ((0.0, 1e-3), (0.3, 0.301), (0.99, 1.0), (0.0, 1.0)):
+        above = [np.logaddexp(np.log1p(-b) if b < 1 else -np.inf, np.log(b) + gap if b else -np.inf)
+                 for b in (low, high)]  # fmt: skip
+        found = np.asarray(path.log_ratio(x, jnp.float32(low), jnp.float32(high)), np.float64)
+        exact = (above[1] - above[0]) / (1 - q)
+        assert found == pytest.approx(exact, rel=2e-4, abs=2e-5 * (1 + abs(shift)) / (1 - q))
+    beta = 0.4
+    slope = np.expm1(gap) / (1 - beta + beta * np.exp(gap)) / (1 - q)
+    assert np.asarray(path.slope(x, jnp.float32(beta))) == pytest.approx(slope, rel=1e-3)

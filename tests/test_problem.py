@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import annealz
+import annealz.testing
 from annealz.testing import assert_within_mc_error
 
 PLACES = 6
@@ -117,7 +118,7 @@ def test_a_model_that_no_folder_can_hold_is_given_again(tmp_path, seed):
         annealz.estimate_log_z(
             MODEL, out=tmp_path / "r", on_progress=stop, chunk_steps=50, **options
         )
-    with pytest.raises(ValueError, match=r"levels-6.*resume\(folder, model=model\)"):
+    with pytest.raises(ValueError, match="levels-6.*give it again, model=model"):
         annealz.resume(tmp_path / "r")
     with pytest.raises(ValueError, match="another model"):
         annealz.resume(tmp_path / "r", model=Levels(MODEL.field + 1))
@@ -136,9 +137,9 @@ def test_a_path_or_kernel_that_was_given_is_given_again(tmp_path, seed):
         annealz.estimate_log_z(
             model, out=tmp_path / "r", on_progress=stop, chunk_steps=50, **options
         )
-    with pytest.raises(ValueError, match=r"resume\(folder, path=path\)"):
+    with pytest.raises(ValueError, match="give it again, path=path"):
         annealz.resume(tmp_path / "r", kernel=kernel)
-    with pytest.raises(ValueError, match=r"resume\(folder, kernel=kernel\)"):
+    with pytest.raises(ValueError, match="give it again, kernel=kernel"):
         annealz.resume(tmp_path / "r", path=path)
     resumed = annealz.resume(tmp_path / "r", path=path, kernel=kernel)
     assert np.array_equal(resumed.log_weights, whole.log_weights)
@@ -171,3 +172,24 @@ def test_schedules_are_compared_on_a_model_of_ones_own(seed):
     )
     assert [c.name for c in result.contenders] == ["linear", "mixing"]
     assert result.base == "levels"
+
+
+def test_a_given_path_starts_its_reverse_run_from_states_of_its_own():
+    """Which layer a given path anneals is not known, so draws come from the forward run."""
+    model = annealz.testing.random_rbm(8, 8, 0.5)
+    base = annealz.BernoulliBase.uniform(8)
+    path = annealz.GeometricPath(base, model, "hidden")
+    options = {"num_steps": 50, "num_chains": 200, "schedule": "linear", "two_sided": True}
+    given = annealz.estimate_log_z(model, path=path, **options)
+    assert given.settings["draws"] == "approximate"
+    own = annealz.estimate_log_z(model, base=base, marginal="hidden", **options)
+    assert own.settings["draws"] == "exact"
+
+
+def test_another_model_than_that_of_the_folder_is_refused(tmp_path):
+    one, other = (annealz.testing.random_rbm(3, 4, scale) for scale in (0.5, 1.0))
+    options = {"num_steps": 5, "num_chains": 20, "schedule": "linear", "out": tmp_path / "r"}
+    annealz.estimate_log_z(one, **options)
+    (tmp_path / "r" / "run.npz").unlink()
+    with pytest.raises(ValueError, match="another model than the one given"):
+        annealz.resume(tmp_path / "r", model=other)

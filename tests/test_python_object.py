@@ -61,3 +61,22 @@ def test_the_command_line_takes_it(capsys):
 def test_what_is_no_model_is_refused(name, words):
     with pytest.raises(ValueError, match=words):
         annealz.load_model(name)
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "words"),
+    [
+        ("def f(:", "broken", "cannot import the module of 'broken_model:broken': SyntaxError"),
+        ("raise RuntimeError('no data')", "x", "of 'broken_model:x': RuntimeError: no data"),
+        ("def f(size): pass", "f", "cannot make a model of 'broken_model:f': TypeError"),
+    ],
+)
+def test_whatever_a_module_raises_is_one_line(source, name, words, tmp_path, capsys):
+    (tmp_path / "broken_model.py").write_text(source)
+    with pytest.raises(SystemExit) as end:
+        main(["estimate", f"broken_model:{name}"])
+    sys.modules.pop("broken_model", None)
+    assert end.value.code == 2
+    error = capsys.readouterr().err
+    assert words in error.replace("\n", " ")
+    assert "Traceback" not in error

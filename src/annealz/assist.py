@@ -8,13 +8,14 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
+from annealz.devices import local_devices
 from annealz.formats.archive import pack_archive, unpack_archive
 from annealz.formats.problem import problem_from_arrays, problem_to_arrays
 from annealz.observers import AbstractObserver
 from annealz.problem import Problem
 from annealz.schedules.schedule import Schedule
 from annealz.team import LostProcess, Message, Team, from_bytes, to_bytes
-from annealz.work import Share, Work, local_devices
+from annealz.work import Share, Work
 
 __all__ = ["assist", "pack_inputs"]
 

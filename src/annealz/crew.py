@@ -11,8 +11,9 @@ import numpy as np
 
 from annealz.advance import Block
 from annealz.blocks import cut
+from annealz.devices import local_devices
 from annealz.team import Team, from_bytes, to_bytes
-from annealz.work import Part, Share, Work, local_devices
+from annealz.work import Part, Share, Work
 
 __all__ = ["Crew"]
 

@@ -21,8 +21,8 @@ from multiprocessing.connection import Client, Listener
 import jax
 from jax._src.distributed import global_state  # its key-value store has no public door
 
+from annealz.devices import local_devices
 from annealz.team import SOLO, Team, keep_alive
-from annealz.work import local_devices
 
 __all__ = ["current_team", "initialize"]
 

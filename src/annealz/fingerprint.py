@@ -1,12 +1,14 @@
 """The identity of a pytree: SHA-256 of its structure, its arrays, and the code of functions in it.
 
-Of a function names, instructions, constants and what it closes over count, and not where it lies, so that
-another process comes to the same digest.
+Of a function names, instructions, constants, defaults, what it closes over and what it reads of its module
+count, and not where it lies, so that another process comes to the same digest. Of any other object its
+class and its attributes do.
 """
 
 import functools
 import hashlib
-from types import CodeType
+import re
+from types import BuiltinFunctionType, CodeType, ModuleType
 from typing import Any
 
 import jax
@@ -14,34 +16,61 @@ import numpy as np
 
 __all__ = ["fingerprint"]
 
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
 
 def fingerprint(tree: Any, words: str = "") -> str:
     """Hexadecimal SHA-256 of a pytree and these words."""
     leaves, structure = jax.tree.flatten(tree)
-    hasher = hashlib.sha256(f"{words} {structure}".encode())
+    hasher = hashlib.sha256(f"{words} {_ADDRESS.sub('', str(structure))}".encode())
+    seen: set[int] = set()
     for leaf in leaves:
-        _hash(hasher, leaf)
+        _hash(hasher, leaf, seen)
     return hasher.hexdigest()
 
 
-def _hash(hasher, leaf: Any) -> None:
+def _hash(hasher, leaf: Any, seen: set[int]) -> None:
     leaf = getattr(leaf, "__wrapped__", leaf)  # jitted functions
-    if isinstance(leaf, jax.Array | np.ndarray):
+    if isinstance(leaf, jax.Array | np.ndarray | np.generic):
         array = np.asarray(leaf)
         hasher.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
-    elif isinstance(leaf, functools.partial):
-        for part in (leaf.func, *leaf.args, *(x for item in leaf.keywords.items() for x in item)):
-            _hash(hasher, part)
-    elif hasattr(leaf, "__code__"):
-        _hash_code(hasher, leaf.__code__)
-        for cell in getattr(leaf, "__closure__", None) or ():
-            for inner in jax.tree.leaves(cell.cell_contents):
-                if inner is not leaf:  # a function that calls itself
-                    _hash(hasher, inner)
-    elif isinstance(leaf, str | bytes | bool | int | float | complex):
+        return
+    if isinstance(leaf, str | bytes | bool | int | float | complex | None):
         hasher.update(repr(leaf).encode())
+        return
+    if id(leaf) in seen:  # what refers to itself
+        return
+    seen.add(id(leaf))
+    if isinstance(leaf, functools.partial):
+        _hash_all(hasher, (leaf.func, leaf.args, sorted(leaf.keywords.items())), seen)
+    elif hasattr(leaf, "__func__"):  # a method of an object
+        _hash_all(hasher, (leaf.__func__, leaf.__self__), seen)
+    elif hasattr(leaf, "__code__"):
+        _hash_function(hasher, leaf, seen)
+    elif isinstance(leaf, type | ModuleType | BuiltinFunctionType) or not hasattr(leaf, "__dict__"):
+        name = getattr(leaf, "__qualname__", getattr(leaf, "__name__", None))
+        hasher.update(_ADDRESS.sub("", name or repr(leaf)).encode())
     else:
-        hasher.update(getattr(leaf, "__qualname__", type(leaf).__qualname__).encode())
+        hasher.update(type(leaf).__qualname__.encode())
+        _hash_all(hasher, sorted(vars(leaf).items()), seen)
+
+
+def _hash_all(hasher, tree: Any, seen: set[int]) -> None:
+    for leaf in jax.tree.leaves(tree, is_leaf=lambda node: node is None):
+        _hash(hasher, leaf, seen)
+
+
+def _hash_function(hasher, function: Any, seen: set[int]) -> None:
+    code: CodeType = function.__code__
+    _hash_code(hasher, code)
+    _hash_all(hasher, (function.__defaults__, function.__kwdefaults__), seen)
+    for cell in function.__closure__ or ():
+        _hash_all(hasher, cell.cell_contents, seen)
+    there = function.__globals__
+    for name in code.co_names:
+        value = there.get(name)
+        if not isinstance(value, type | ModuleType):
+            _hash_all(hasher, value, seen)
 
 
 def _hash_code(hasher, code: CodeType) -> None:

@@ -9,6 +9,7 @@ between them; and where it missed a wanted error, so that it can go on (`sizing.
 
 import operator
 import platform
+import time
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -107,7 +108,7 @@ def estimate_log_z(
     draws : draws of the target to start the reverse run from, (num_chains, variables)
     along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
-    observe : functions of the model's variables (chains, ...), or observers, by name; their weighted
+    observe : functions of the annealed variables (chains, ...), or observers, by name; their weighted
         means and variances along the path are in `trace`
     record_every : steps between records of the trace; about 1000 records by default
     chunk_steps : steps between returns to the host; changes no bit of the result
@@ -132,17 +133,25 @@ def estimate_log_z(
     betas = None if along is None else check_betas(along).tolist()
     seed = check_seed(seed)
     observers = observers_of(observe)
-    given = {"path": path is not None, "kernel": kernel is not None}
+    given = {
+        "path": path is not None,
+        "kernel": kernel is not None,
+        "base": not isinstance(base, str),
+    }
+    began = time.monotonic()
     problem = choose_problem(
         model, base=base, data=data, marginal=marginal, path=path, kernel=kernel
     )
+    is_fitted = getattr(problem.path.base, "evaluations", 0) > 0
+    fit_seconds = time.monotonic() - began if is_fitted else 0.0
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
     steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
     problem = problem.prepared(seed, operator.index(steps) * num_chains)
     path, kernel = problem.states, problem.kernel
-    pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds
+    pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds + fit_seconds
+    left = None if max_seconds is None else max(max_seconds - pilot_seconds, 1e-3)
     check_memory(path, num_chains)  # before a pilot, not after
     if resample is not None:
         Resampling(resample, island_size(num_chains))  # refuses what it cannot do
@@ -156,7 +165,7 @@ def estimate_log_z(
             schedule,
             target_std_err,
             num_steps=num_steps,
-            max_seconds=max_seconds,
+            max_seconds=left,
             seed=seed,
             on_progress=on_progress,
         )
@@ -167,12 +176,12 @@ def estimate_log_z(
         if on_forecast is not None:
             on_forecast(ahead)
         if max_seconds is not None:
-            left = max(max_seconds - pilot_seconds, 0.0)
-            part_chains = _part_chains(num_chains, left / max(ahead.seconds, 1e-9))
+            spare = max(max_seconds - pilot_seconds, 0.0)
+            part_chains = _part_chains(num_chains, spare / max(ahead.seconds, 1e-9))
     else:
-        if max_seconds is not None:
+        if left is not None:
             num_steps, num_chains, timing = _fit(
-                path, kernel, schedule, num_steps, num_chains, max_seconds, seed
+                path, kernel, schedule, num_steps, num_chains, left, seed
             )
             pilot_sweeps += timing.sweeps
             pilot_seconds += timing.spent
@@ -220,7 +229,8 @@ def estimate_log_z(
         "versions": _versions(),
     }
     if two_sided:
-        settings |= _draw_settings(problem.model, start, num_chains, schedule.num_steps)
+        is_own = not given["path"]  # the layer of a given path is not known
+        settings |= _draw_settings(problem.model, is_own, start, num_chains, schedule.num_steps)
     if folder is not None:
         folder.create(settings, problem, schedule, start)
     runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress)
@@ -300,11 +310,13 @@ def _check_together(given_chains, target_std_err, max_seconds, resample, two_sid
         raise ValueError("draws are where a reverse run starts: give two_sided=True with them.")
 
 
-def _draw_settings(model: AbstractModel, start, num_chains: int, num_steps: int) -> dict[str, Any]:
+def _draw_settings(
+    model: AbstractModel, is_own_path: bool, start, num_chains: int, num_steps: int
+) -> dict[str, Any]:
     """Where the reverse run starts from, and the sweeps that takes."""
     if start is not None:
         return {"draws": "given", "draw_sweeps": 0}
-    if model.has_exact_draws:
+    if is_own_path and model.has_exact_draws:
         return {"draws": "exact", "draw_sweeps": 0}
     sweeps = max(_LEAST_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
     return {"draws": "approximate", "draw_sweeps": sweeps * num_chains}

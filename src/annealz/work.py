@@ -40,7 +40,7 @@ from annealz.schedules.schedule import Schedule
 
 Device = Any  # jax.Device
 
-__all__ = ["Part", "Share", "Work", "local_devices"]
+__all__ = ["Part", "Share", "Work"]
 
 
 class Part(NamedTuple):
@@ -146,17 +146,28 @@ class Work:
         numbers = (first, self.num_chains, step, stop, self.every, self.num_steps)
         first_chain, num_chains, start, end, every, last = map(jnp.int32, numbers)
         betas = window(self.betas, step)
+        places = (stream, block, first_chain, num_chains, betas, start, end, every, last)
         if fused is not None:
-            taken = advance_fused(
-                fused, path, stream, block, first_chain, num_chains, betas, start, end, every, last
-            )
+            block, record = _fused(fused, path, *places)
         else:
-            taken = advance(path, kernel, observers, stream, block, first_chain, num_chains, betas,
-                            start, end, every, last, self.is_reverse, self.resampling)  # fmt: skip
-        block, record = jax.block_until_ready(taken)
+            mode = self.is_reverse, self.resampling
+            taken = advance(path, kernel, observers, *places, *mode)
+            block, record = jax.block_until_ready(taken)
         count = len(recorded_steps(step, stop, self.every, self.num_steps))
         record = jax.tree.map(lambda a: np.asarray(a)[:count], record)
         return block, Part(record, tally(block, min(width, self.num_chains - first)))
+
+
+def _fused(fused, path, *places):
+    """Fused steps; where the device cannot take them, a sentence that says how to do without."""
+    try:
+        return jax.block_until_ready(advance_fused(fused, path, *places))
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise ValueError(
+            f"the fused steps do not run on this device ({reason}): set ANNEALZ_FUSED=0 to go without "
+            "them."
+        ) from error
 
 
 class Share:
@@ -219,14 +230,6 @@ class Share:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def local_devices() -> list[Device]:
-    """Where this process computes: all its devices, or the one that JAX was told to prefer."""
-    preferred = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
-    if isinstance(preferred, str):
-        return jax.local_devices(backend=preferred)
-    return jax.local_devices() if preferred is None else [preferred]
 
 
 def _put(given: tuple, device: Device) -> tuple:

@@ -89,14 +89,16 @@ Seed = Annotated[int, typer.Option(help="All randomness is a function of it.")]
 Base = Annotated[
     str,
     typer.Option(
-        help=f"Where to start: {', '.join(BASES)}.", autocompletion=_completes(lambda: BASES)
+        help=f"Where to start: of an RBM {', '.join(BASES)}; docs/models.md.",
+        autocompletion=_completes(lambda: BASES),
     ),
 ]
 Data = Annotated[
     Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
 ]
 Marginal = Annotated[
-    str | None, typer.Option(help=f"The layer annealed: {', '.join(MARGINALS)}, auto.")
+    str | None,
+    typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}, auto."),
 ]
 Distributed = Annotated[
     bool, typer.Option("--distributed", help="One of several processes that share the chains.")

@@ -49,7 +49,7 @@ def problem_from_arrays(
         own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
         return restore(own, records[name])
 
-    model = stored("model") or model
+    given, model = model, stored("model") or model
     if model is None and settings.get("source"):
         model = load_object(settings["source"])
     if model is None:
@@ -57,19 +57,29 @@ def problem_from_arrays(
             f"the run {where} is of {settings['model']}, a model that cannot be stored: give it again, "
             "model=model."
         )
-    if model.digest != settings["model_digest"]:
+    if any(one.digest != settings["model_digest"] for one in (model, given or model)):
         raise ValueError(
             f"the run {where} is of another model than the one given: give {settings['model']} as it "
             "was."
         )
-    for name, given in (("path", path), ("kernel", kernel)):
-        if given is None and settings["given"][name] and name not in records:
+    for name, one in (("path", path), ("kernel", kernel)):
+        if one is None and settings["given"][name] and name not in records:
             raise ValueError(
                 f"the run {where} was given a {name} that cannot be stored: give it again, "
                 f"{name}={name}."
             )
     if path is None:
-        base = stored("base") or model.choose_base(settings["base"])
+        base = stored("base")
+        if base is None and settings["given"].get("base"):
+            raise ValueError(
+                f"the run {where} was given a base that cannot be stored: give the path that starts from "
+                "it, path=path."
+            )
+        if base is None:
+            try:
+                base = model.choose_base(settings["base"])
+            except ValueError:  # a name that the base gave itself
+                base = model.choose_base("auto")
         path = model.path(base, settings["marginal"] or model.marginals[0])
     move: AbstractKernel = stored("kernel") or kernel or model.kernel()
     return Problem(model, settings["model"], path, move, settings["marginal"])

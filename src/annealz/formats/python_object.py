@@ -28,8 +28,8 @@ def load_object(name: str) -> AbstractModel:
         sys.path.insert(0, here)
     try:
         found = importlib.import_module(module)
-    except ImportError as error:
-        raise ValueError(f"cannot import the module of {name!r}: {error}.") from error
+    except Exception as error:  # whatever a module may raise
+        raise ValueError(f"cannot import the module of {name!r}: {_told(error)}.") from error
     finally:
         if added:
             sys.path.remove(here)
@@ -37,10 +37,21 @@ def load_object(name: str) -> AbstractModel:
         if not hasattr(found, word):
             raise ValueError(f"{name!r} names nothing: {module} has no {attribute}.")
         found = getattr(found, word)
-    model = found() if callable(found) and not isinstance(found, AbstractModel) else found
+    model = found
+    if callable(found) and not isinstance(found, AbstractModel):
+        try:
+            model = found()
+        except Exception as error:
+            raise ValueError(f"cannot make a model of {name!r}: {_told(error)}.") from error
     if not isinstance(model, AbstractModel):
         raise ValueError(
             f"{name!r} must be an annealz model or a function that makes one, got "
             f"{type(model).__name__}."
         )
     return model
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return str(error)
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"

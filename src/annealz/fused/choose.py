@@ -2,11 +2,13 @@
 
 Fused steps are those of block Gibbs on a geometric path between a Bernoulli base and an RBM, on a GPU,
 with nothing observed but the slope. Small models are fused for any number of chains. Larger ones are up to
-as many chains as make it faster than XLA's products (measured, docs/design-notes.md).
+as many chains as make it faster than XLA's products (measured, docs/design-notes.md). The variable
+ANNEALZ_FUSED=0 leaves all steps to XLA.
 """
 
-import jax
+import os
 
+from annealz.devices import local_devices
 from annealz.fused.large import LargeSteps
 from annealz.fused.large import fits as fits_large
 from annealz.fused.small import SmallSteps
@@ -25,13 +27,15 @@ def choose_fused(
     path, kernel, observers, resampling, num_chains: int
 ) -> SmallSteps | LargeSteps | None:
     """The fused steps of a block of this run on this device; None where XLA must take them."""
-    if jax.default_backend() != "gpu" or resampling is not None:
+    device = local_devices()[0]
+    if device.platform != "gpu" or os.environ.get("ANNEALZ_FUSED") == "0":
+        return None
+    if resampling is not None:
         return None
     if type(path) is not GeometricPath or type(kernel) is not BlockGibbs or path.offset is not None:
         return None
     if list(observers) != ["slope"] or type(observers["slope"]) is not Slope:
         return None
-    device = jax.local_devices()[0]
     if getattr(device, "compute_capability", None) != _CAPABILITY:
         return None
     if fits_small(path):

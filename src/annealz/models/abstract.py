@@ -99,5 +99,5 @@ class AbstractModel(eqx.Module):
         return False
 
     def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        """Independent draws (draws, ...) of the model, as states of its path."""
+        """Independent draws (draws, ...) of the model's variables, those of this marginal."""
         raise ValueError(f"{self.name} has no exact draws.")

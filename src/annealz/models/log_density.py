@@ -7,7 +7,7 @@ In Bayesian terms, with fn the log of prior times likelihood, log Z is the log e
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import equinox as eqx
@@ -68,8 +68,9 @@ class LogDensity(AbstractModel):
         program = jax.make_jaxpr(self.fn)(jnp.zeros(self.dim, jnp.float32))
         text = re.sub(r"0x[0-9a-f]+", "", str(program.jaxpr))
         hasher = hashlib.sha256(f"density {self.dim} {text}".encode())
-        for constant in program.consts:
-            hasher.update(np.asarray(constant).tobytes())
+        for constant in _constants(program):
+            array = np.asarray(constant)
+            hasher.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
         return hasher.hexdigest()
 
     def log_density(self, x: Float[Array, "chains dim"]) -> Float[Array, " chains"]:
@@ -110,3 +111,16 @@ class LogDensity(AbstractModel):
         from annealz.kernels.hais import HAIS
 
         return HAIS()
+
+
+def _constants(program: Any) -> Iterator[Any]:
+    """Those of a program and of the programs inside it."""
+    yield from getattr(program, "consts", ())
+    for equation in getattr(program, "jaxpr", program).eqns:
+        for node in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
+            if _is_program(node):
+                yield from _constants(node)
+
+
+def _is_program(node: Any) -> bool:
+    return hasattr(node, "eqns") or hasattr(node, "jaxpr")

@@ -2,9 +2,13 @@
 
 With f_A and f_B the log densities at the ends, d = f_B - f_A - c and r = 1 - q > 0,
 
-    log p*_beta(x) = c + f_A + 1/r log[(1 - beta) + beta exp(r d)]
-                   = c + f_A + 1/r log1p(beta m),     m = expm1(r d)
-    log ratio      = 1/r log1p((beta1 - beta0) m / (1 + beta0 m))
+    log p*_beta(x) = c + f_A + a(beta),     a(beta) = 1/r log[(1 - beta) + beta exp(u)],     u = r d
+    log ratio      = a(beta1) - a(beta0) = 1/r log1p(y),     y = (beta1 - beta0) m / w(beta0)
+    slope          = 1/r m / w(beta)
+    m = expm1(u),        w(beta) = 1 - beta + beta exp(u)                u <= 0
+    m = -expm1(-u),      w(beta) = (1 - beta) exp(-u) + beta             u > 0, both times exp(-u)
+
+Where |y| > 1/2 the ratio is the difference itself, and loses nothing.
 
 q = 0 mixes the two densities, q -> 1 is the geometric path between the marginals. c is a constant that
 leaves both ends what they are up to a factor; a mixture compares unnormalised densities, so that c ought to
@@ -66,13 +70,31 @@ class QPath(AbstractPath):
 
     def above_start(self, x, beta) -> Float[Array, " chains"]:
         """log p*_beta(x) - log p*_0(x)."""
-        return jnp.log1p(beta * self._excess(x)) / self.rest
+        return self._above(self._gap(x), beta)
 
     def log_ratio(self, x, beta0, beta1):
-        excess = self._excess(x)
-        return jnp.log1p((beta1 - beta0) * excess / (1 + beta0 * excess)) / self.rest
+        gap = self._gap(x)
+        excess, whole = self._parts(gap, beta0)
+        share = (beta1 - beta0) * excess / whole
+        is_small = jnp.abs(share) < 0.5  # not so where it is no number
+        near = jnp.log1p(jnp.where(is_small, share, 0.0)) / self.rest
+        return jnp.where(is_small, near, self._above(gap, beta1) - self._above(gap, beta0))
 
-    def _excess(self, x):
-        """m."""
+    def slope(self, x, beta):
+        excess, whole = self._parts(self._gap(x), beta)
+        return excess / whole / self.rest
+
+    def _gap(self, x):
+        """u."""
         ends = self.between.log_ratio(x, jnp.float32(0), jnp.float32(1))
-        return jnp.expm1(self.rest * (ends - self.log_scale))
+        return self.rest * (ends - self.log_scale)
+
+    def _above(self, gap, beta):
+        """a(beta)."""
+        return jnp.logaddexp(jnp.log1p(-beta), jnp.log(beta) + gap) / self.rest
+
+    def _parts(self, gap, beta):
+        """m and w(beta)."""
+        less = jnp.exp(-jnp.abs(gap))
+        excess = jnp.sign(gap) * -jnp.expm1(-jnp.abs(gap))
+        return excess, jnp.where(gap > 0, (1 - beta) * less + beta, 1 - beta + beta * less)
