@@ -36,10 +36,10 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Float, Int8
 
 from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field, piece_length
+from annealz.fused.chunk import SHARED_BYTES, Chains, Span, in_pieces, largest_field
 from annealz.numerics import add_compensated
 from annealz.paths.geometric import GeometricPath
-from annealz.random import Stream, row_keys
+from annealz.random import Stream
 
 __all__ = ["LargeSteps", "fits"]
 
@@ -117,20 +117,8 @@ class LargeSteps(eqx.Module):
         parts = jnp.zeros((4, 1 << (self._roles[0] - 1).bit_length(), count + fill), jnp.float32)
         pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
         records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
-        length = piece_length(count)
-        betas = jnp.pad(betas, (0, length))
-
-        def piece(i, held):
-            first = span.start + i * length
-            steps = (first + 1 + jnp.arange(length)).astype(jnp.uint32)[:, None]
-            keys = [row_keys(stream.key, draw, indices, steps) for draw in (0, 1)]
-            keys = jnp.stack([word for pair in keys for word in pair], axis=1)
-            window = jax.lax.dynamic_slice(betas, (i * length,), (length + 1,))
-            taken = jnp.minimum(span.stop - first, length)
-            return self._steps(taken, span.slots(first, length), window, keys, held)
-
-        pieces = -(-(span.stop - span.start) // length)
-        held = jax.lax.fori_loop(0, pieces, piece, (v, h, parts, *pair, *records))
+        held = (v, h, parts, *pair, *records)
+        held = in_pieces(stream, indices, betas, span, held, self._steps)
         v, _, _, *pair, log_weights, compensation, slope = held
         x = v[:count, : self.num_units].astype(chains.x.dtype)
         after = Chains(chains.indices, x, *(a[:count] for a in pair))

@@ -26,11 +26,11 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Float
 
 from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.fused.chunk import SHARED_BYTES, Chains, Span, largest_field, piece_length
+from annealz.fused.chunk import SHARED_BYTES, Chains, Span, in_pieces, largest_field
 from annealz.numerics import add_compensated
 from annealz.paths.geometric import GeometricPath
 from annealz.products import BinaryProduct
-from annealz.random import Stream, row_keys
+from annealz.random import Stream
 
 __all__ = ["SmallSteps", "fits"]
 
@@ -86,27 +86,16 @@ class SmallSteps(eqx.Module):
         states = jnp.pad(states, ((0, fill), (0, self.weights.shape[0] - self.num_units))).T
         pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
         records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
-        length = piece_length(count)
-        betas = jnp.pad(betas, (0, length))
-
-        def piece(i, held):
-            first = span.start + i * length
-            steps = (first + 1 + jnp.arange(length)).astype(jnp.uint32)[:, None]
-            keys = [row_keys(stream.key, draw, indices, steps) for draw in (0, 1)]
-            keys = jnp.stack([word for pair in keys for word in pair], axis=1)
-            window = jax.lax.dynamic_slice(betas, (i * length,), (length + 1,))
-            taken = jnp.minimum(span.stop - first, length).reshape(1)
-            return self._call(taken, span.slots(first, length), window, keys, *held)
-
-        pieces = -(-(span.stop - span.start) // length)
-        states, *pair, log_weights, compensation, slope = jax.lax.fori_loop(
-            0, pieces, piece, (states, *pair, *records)
+        held = (states, *pair, *records)
+        states, *pair, log_weights, compensation, slope = in_pieces(
+            stream, indices, betas, span, held, self._call
         )
         x = states.T[:count, : self.num_units].astype(chains.x.dtype)
         after = Chains(chains.indices, x, *(a[:count] for a in pair))
         return after, tuple(a[:, :count] for a in (log_weights, compensation, slope))
 
-    def _call(self, count, slots, window, keys, states, *others):
+    def _call(self, count, slots, window, keys, held):
+        count = count.reshape(1)
         arrays = (
             self.weights,
             self.scalars,
@@ -114,7 +103,6 @@ class SmallSteps(eqx.Module):
             self.latent_change,
             self.state_power,
         )
-        held = (states, *others)  # overwritten in place
         across = [_across(a) for a in held]
         whole = [pl.BlockSpec(a.shape, lambda i, n=a.ndim: (0,) * n) for a in arrays]
         plain = [pl.BlockSpec(a.shape, lambda i: (0,)) for a in (count, slots, window)]
@@ -127,7 +115,7 @@ class SmallSteps(eqx.Module):
         first = len(plain) + 1 + len(arrays)
         return pl.pallas_call(
             body,
-            grid=(states.shape[1] // _CHAINS,),
+            grid=(held[0].shape[1] // _CHAINS,),
             in_specs=[*plain, _across(keys), *whole, *across],
             out_specs=across,
             out_shape=[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in held],
