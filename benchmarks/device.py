@@ -45,7 +45,10 @@ def seconds(path, num_chains: int, num_steps: int, repeats: int) -> tuple[float,
 
 def product_seconds(num_chains: int, units: int, latent: int) -> float:
     """Of the four half-precision products of a step, a loop of 1,000 of them."""
-    make = lambda *shape: jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float16)  # noqa: E731
+
+    def make(*shape: int):
+        return jnp.asarray(np.random.default_rng(0).normal(size=shape), jnp.float16)
+
     up, down = make(units, 2 * latent), make(2 * latent, units)
 
     @jax.jit

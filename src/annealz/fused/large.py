@@ -208,10 +208,10 @@ def _program(
 
         @pl.when(patience == 0)
         def _():
-            for_all = lambda at, _: state[3].__setitem__(  # noqa: E731
-                pl.ds(at * _CHAINS, _CHAINS), jnp.full(_CHAINS, jnp.nan)
-            )
-            each_block(for_all, None)
+            def block(at, _):
+                state[3][pl.ds(at * _CHAINS, _CHAINS)] = jnp.full(_CHAINS, jnp.nan)
+
+            each_block(block, None)
 
     @pl.when(member < above)
     def _():
