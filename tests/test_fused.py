@@ -14,7 +14,9 @@ from annealz.bases.bernoulli import BernoulliBase
 from annealz.fused import choose_fused, large, small
 from annealz.fused.arithmetic import NARROW, softplus_difference
 from annealz.fused.chunk import Chains, Span, largest_field
+from annealz.fused.integers import filled, signed_bytes
 from annealz.fused.large import LargeSteps
+from annealz.fused.many import ManySteps
 from annealz.fused.small import SmallSteps
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.observers import Expectation, Slope
@@ -159,7 +161,7 @@ def test_three_bytes_hold_a_float():
     """The rest is at most half a unit of the last byte."""
     matrix = np.random.default_rng(default_seed()).normal(0, 1, (128, 40))
     matrix[5] = 0
-    (high_and_middle, low), scale = large._bytes(matrix, 64, ((0, 1), (2,)))
+    (high_and_middle, low), scale = signed_bytes(matrix, 64, ((0, 1), (2,)))
     stacked = np.asarray(high_and_middle, np.int64).reshape(2, 2, 64, 40)
     high, middle = (stacked[:, i].reshape(128, 40) for i in (0, 1))
     held = (high << 16) + (middle << 8) + np.asarray(low, np.int64)
@@ -191,7 +193,7 @@ def test_tiles_are_powers_of_two_that_cover_an_axis():
         tiles = small._tiles(size)
         assert 0 <= sum(tiles) - size < 16
         assert all(tile & (tile - 1) == 0 and 16 <= tile <= 256 for tile in tiles)
-        cuts = large._cuts(large._filled(size, 32))
+        cuts = large._cuts(filled(size, 32))
         assert [at for at, _ in cuts] == [sum(w for _, w in cuts[:i]) for i in range(len(cuts))]
         assert all(width & (width - 1) == 0 for _, width in cuts)
 
@@ -220,9 +222,17 @@ class TestChoice:
         assert isinstance(self.choose(path_of(500, 784)), LargeSteps)
         assert self.choose(path_of(2000, 784)) is None
 
-    def test_larger_models_only_up_to_some_chains(self):
-        assert self.choose(path_of(500, 784), num_chains=16384) is None
+    def test_by_the_number_of_chains(self):
+        assert isinstance(self.choose(path_of(500, 784), num_chains=16384), ManySteps)
         assert isinstance(self.choose(path_of(20, 784), num_chains=16384), SmallSteps)
+        assert self.choose(path_of(800, 784), num_chains=16384) is None
+
+    def test_prepared_once_a_path(self):
+        path, other = path_of(20, 30), path_of(20, 30)
+        first = self.choose(path)
+        assert self.choose(path) is first
+        assert self.choose(other) is not first
+        assert self.choose(path) is not first
 
     def test_not_where_every_step_must_be_seen(self):
         path = path_of(5, 9)

@@ -12,6 +12,7 @@ from annealz.bases.choose import choose_base
 from annealz.formats.load import load_binary
 from annealz.fused.chunk import Chains, Span
 from annealz.fused.large import LargeSteps
+from annealz.fused.many import ManySteps
 from annealz.fused.small import SmallSteps
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
@@ -21,7 +22,13 @@ from annealz.testing import assert_within_mc_error, default_seed
 
 pytestmark = pytest.mark.gpu
 WORK = importlib.import_module("annealz.work")
-CASES = [("small", "mnist-cd25-20"), ("large", "mnist-cd25-500"), ("large", "mnist-pcd-20")]
+CASES = [
+    ("small", "mnist-cd25-20"),
+    ("large", "mnist-cd25-500"),
+    ("many", "mnist-cd25-500"),
+    ("large", "mnist-pcd-20"),
+    ("many", "mnist-pcd-20"),
+]
 MODELS = ["mnist-cd25-20", "mnist-pcd-20", "mnist-cd1-20"]
 
 
@@ -33,6 +40,8 @@ def path_of(name: str) -> GeometricPath:
 def fuse(path: GeometricPath, kind: str):
     if kind == "small":
         return SmallSteps(path)
+    if kind == "many":
+        return ManySteps(path)
     return LargeSteps(path, jax.local_devices()[0].core_count)
 
 
@@ -79,7 +88,7 @@ def ones(bits, logits: np.ndarray, draw: int) -> np.ndarray:
     return (uniforms * (1 + np.exp(-logits)) <= 1).astype(np.float64)
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES[:2])
+@pytest.mark.parametrize(("kind", "name"), CASES[:3])
 def test_log_weights_of_its_own_trajectory_in_float64(kind, name):
     path, count, num_steps = path_of(name), 32, 10_000
     stream, betas = Stream(default_seed(), "anneal"), linear(num_steps).betas.astype(np.float32)
@@ -115,7 +124,28 @@ def test_the_run_is_that_of_plain_steps(kind, name, monkeypatch: pytest.MonkeyPa
     assert np.array_equal(whole.states, pieces.states)
 
 
-@pytest.mark.parametrize("kind", ["small", "large"])
+@pytest.mark.parametrize(
+    ("kind", "name", "count"),
+    [*((*case, 1000) for case in CASES), *((*CASES[1], count) for count in (500, 1024, 4000))],
+)
+def test_every_time_the_same_bits(kind, name, count):
+    """Programs that wait for each other may take their steps in any order, and nothing comes of it."""
+    path, stream, i = path_of(name), Stream(default_seed(), "anneal"), jnp.int32
+    fused, chains = fuse(path, kind), begin(path, stream, count)
+    betas = jnp.linspace(0, 1, 14, dtype=jnp.float32)
+
+    @jax.jit
+    def run(chains, stop):
+        after, _ = fused(stream, chains, betas, Span(i(0), stop, i(7), i(10**6), 16))
+        return after.x.astype(jnp.int8), after.log_weights
+
+    for stop in (1, 2, 13):
+        first, *others = ([np.asarray(a) for a in run(chains, i(stop))] for _ in range(50))
+        for other in others:
+            assert all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["small", "large", "many"])
 @pytest.mark.parametrize("name", MODELS)
 def test_twenty_seeds_against_exact_log_z(kind, name, monkeypatch: pytest.MonkeyPatch):
     model, meta = load_binary(name)

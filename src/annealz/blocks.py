@@ -65,7 +65,7 @@ def last_states(path: AbstractPath, blocks: list[Block], num_chains: int) -> np.
 
 def log_weights_of(block: Block) -> np.ndarray:
     """In float64, those of the filling too."""
-    high, low = block.log_weights, block.compensation
+    high, low = jax.device_get((block.log_weights, block.compensation))
     return np.asarray(high, np.float64) + np.asarray(low, np.float64)
 
 

@@ -144,7 +144,7 @@ class Work:
         path, kernel, observers, stream, fused = given
         first, width = self.blocks[0][i], self.blocks[1]
         numbers = (first, self.num_chains, step, stop, self.every, self.num_steps)
-        first_chain, num_chains, start, end, every, last = map(jnp.int32, numbers)
+        first_chain, num_chains, start, end, every, last = map(np.int32, numbers)
         betas = window(self.betas, step)
         places = (stream, block, first_chain, num_chains, betas, start, end, every, last)
         if fused is not None:
@@ -154,7 +154,7 @@ class Work:
             taken = advance(path, kernel, observers, *places, *mode)
             block, record = jax.block_until_ready(taken)
         count = len(recorded_steps(step, stop, self.every, self.num_steps))
-        record = jax.tree.map(lambda a: np.asarray(a)[:count], record)
+        record = jax.tree.map(lambda a: a[:count], jax.device_get(record))
         return block, Part(record, tally(block, min(width, self.num_chains - first)))
 
 

@@ -26,7 +26,15 @@ from jax.experimental.pallas import triton
 
 from annealz.random import unit_words
 
-__all__ = ["LOG2_E", "NARROW", "exp2", "is_one", "softplus_difference"]
+__all__ = [
+    "LOG2_E",
+    "NARROW",
+    "exp2",
+    "is_below",
+    "is_one",
+    "scaled_uniforms",
+    "softplus_difference",
+]
 
 LOG2_E = math.log2(math.e)
 NARROW = 0.25
@@ -35,35 +43,44 @@ _EXPM1 = [1 / math.factorial(n) for n in range(8, 0, -1)]
 _ARTANH = [2 / n for n in range(9, 0, -2)]
 
 
-def exp2(x, interpret: bool):
+def exp2(x, is_plain: bool):
     """2^x, where a GPU flushes what is below float32's normal range to zero."""
-    return jnp.exp2(x) if interpret else _instruction("ex2", x)
+    return jnp.exp2(x) if is_plain else _instruction("ex2", x)
 
 
-def is_one(row0, row1, units, power, interpret: bool):
+def is_one(row0, row1, units, power, is_plain: bool):
     """Whether a unit is one, where `power` is -logit log2(e); rows and units broadcast to it."""
-    scaled = (unit_words(row0, row1, units) >> 1).astype(jnp.int32).astype(jnp.float32)
-    return scaled + scaled * exp2(power, interpret) <= jnp.float32(2.0**31)
+    return is_below(scaled_uniforms(row0, row1, units), power, is_plain)
 
 
-def softplus_difference(low, step, is_narrow, interpret: bool):
+def scaled_uniforms(row0, row1, units):
+    """2^31 u of these units in rows of these keys, as they broadcast."""
+    return (unit_words(row0, row1, units) >> 1).astype(jnp.int32).astype(jnp.float32)
+
+
+def is_below(scaled, power, is_plain: bool):
+    """Whether units of these 2^31 u are one."""
+    return scaled + scaled * exp2(power, is_plain) <= jnp.float32(2.0**31)
+
+
+def softplus_difference(low, step, is_narrow, is_plain: bool):
     """softplus(low + step) - softplus(low); `is_narrow` tells that no |step| is beyond 1/4."""
 
     def narrow(low, turned):
-        tail = exp2(-LOG2_E * jnp.abs(low), interpret)
+        tail = exp2(-LOG2_E * jnp.abs(low), is_plain)
         part = tail * (turned * _polynomial(_EXPM1[1:], turned))
-        s = part * _reciprocal(2 * (1 + tail) + part, interpret)
+        s = part * _reciprocal(2 * (1 + tail) + part, is_plain)
         return s * _polynomial(_ARTANH[2:], s * s)
 
     def wide(low, turned):
-        tail = exp2(-LOG2_E * jnp.abs(low), interpret)
+        tail = exp2(-LOG2_E * jnp.abs(low), is_plain)
         whole = 1 + tail
         series = tail * (turned * _polynomial(_EXPM1, turned))
-        plain = exp2(LOG2_E * (turned - jnp.abs(low)), interpret) - tail
+        plain = exp2(LOG2_E * (turned - jnp.abs(low)), is_plain) - tail
         part = jnp.where(jnp.abs(turned) < 0.5, series, plain)
-        s = part * _reciprocal(2 * whole + part, interpret)
+        s = part * _reciprocal(2 * whole + part, is_plain)
         series = s * _polynomial(_ARTANH, s * s)
-        plain = _LOG_2 * (_log2(whole + part, interpret) - _log2(whole, interpret))
+        plain = _LOG_2 * (_log2(whole + part, is_plain) - _log2(whole, is_plain))
         return jnp.where(jnp.abs(s) < 1 / 9, series, plain)
 
     is_above = low > 0
@@ -71,12 +88,12 @@ def softplus_difference(low, step, is_narrow, interpret: bool):
     return jnp.where(is_above, step, 0.0) + jax.lax.cond(is_narrow, narrow, wide, low, turned)
 
 
-def _reciprocal(x, interpret: bool):
-    return 1 / x if interpret else _instruction("rcp", x)
+def _reciprocal(x, is_plain: bool):
+    return 1 / x if is_plain else _instruction("rcp", x)
 
 
-def _log2(x, interpret: bool):
-    return jnp.log2(x) if interpret else _instruction("lg2", x)
+def _log2(x, is_plain: bool):
+    return jnp.log2(x) if is_plain else _instruction("lg2", x)
 
 
 def _instruction(name: str, x):

@@ -11,14 +11,8 @@ so that with two blocks a team all are busy. Weights are told after the draws, w
 added up a step later, by the first of these. States travel as bytes through the cache that all
 multiprocessors share.
 
-Products are sums of integers, and exact. A column of the weights, of largest entry m, is held as 24-bit
-integers of three signed bytes,
-
-    W = s (2^16 t0 + 2^8 t1 + t2) + r,     s = m / (127 2^16),     |r| <= s / 2 = m 2^-23.99
-
-so that r is no more than the rounding of a float32 of the size of m, but for a hundredth; tensor cores
-multiply bytes twice as fast as half-precision numbers. The order of summation changes nothing, and no
-chain's numbers depend on its neighbours. Random bits are the same as elsewhere.
+Products are sums of integers, and exact (`integers.py`). No chain's numbers depend on its neighbours, and
+random bits are the same as elsewhere.
 
 A grid can only wait for itself where all of it runs at once: one program a multiprocessor. Should one be
 kept from running, the others stop waiting after some seconds and the log weights become NaN, which the
@@ -37,6 +31,7 @@ from jaxtyping import Array, Float, Int8
 
 from annealz.fused.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
 from annealz.fused.chunk import SHARED_BYTES, Chains, Span, in_pieces, largest_field
+from annealz.fused.integers import BYTE_VALUES, filled, signed_bytes
 from annealz.numerics import add_compensated
 from annealz.paths.geometric import GeometricPath
 from annealz.random import Stream
@@ -51,14 +46,12 @@ _NEVER = -1e4  # logit of a unit that is only filling
 _PATIENCE = 20_000_000  # looks at a counter, a piece
 _LINE = 32  # integers a line of the cache
 _UP, _DOWN = ((0, 1, 2, None),), ((0, 1), (2,))  # bytes that are multiplied together; None is zero
-_VALUES = (65536.0, 256.0, 1.0)  # of the bytes
-_LARGEST = 127 << 16
 
 
 def fits(path: GeometricPath, num_processors: int) -> bool:
     """Whether the weights fit into the programs of a team, and the team into the device."""
     units, outputs = path.to_latent.shape
-    wide, high = _filled(outputs, _LATENT), _filled(units, _STATE)
+    wide, high = filled(outputs, _LATENT), filled(units, _STATE)
     above = (_CHAINS + len(_UP[0]) * _LATENT) * high  # states and weights
     below = (_CHAINS + 3 * _STATE) * wide
     return max(above, below) <= SHARED_BYTES and wide // _LATENT + high // _STATE <= num_processors
@@ -85,12 +78,12 @@ class LargeSteps(eqx.Module):
         matrix = path.to_latent.dense()  # (units, latent + 1)
         units, outputs = matrix.shape
         latent = outputs - 1
-        right = (0, _filled(outputs, _LATENT) - outputs)
-        below = (0, _filled(units, _STATE) - units)
-        filled = np.pad(matrix, (below, right))
-        self.up, self.up_scale = _bytes(filled.T, _LATENT, _UP)
-        filled[:, latent] = 0
-        self.down, self.down_scale = _bytes(filled, _STATE, _DOWN)
+        right = (0, filled(outputs, _LATENT) - outputs)
+        below = (0, filled(units, _STATE) - units)
+        padded = np.pad(matrix, (below, right))
+        self.up, self.up_scale = signed_bytes(padded.T, _LATENT, _UP)
+        padded[:, latent] = 0
+        self.down, self.down_scale = signed_bytes(padded, _STATE, _DOWN)
         self.largest = jnp.full(1, largest_field(matrix, path), jnp.float32)
         right = (0, right[1] + 1)
         self.latent_bias = jnp.pad(path.latent_bias, right)
@@ -148,7 +141,7 @@ class LargeSteps(eqx.Module):
             (*self.up, self.up_scale, self.latent_bias, self.latent_change, self.largest),
             (*self.down, self.down_scale, self.state_bias, self.state_change, self.largest),
         )
-        counters = jnp.zeros(2 * blocks * _LINE, jnp.int32)
+        counters = jnp.zeros(3 * blocks * _LINE, jnp.int32)
         inputs = (span, slots, window, keys, *arrays[0], *arrays[1], *held, counters)
         whole = [pl.BlockSpec(a.shape, lambda j, i, n=a.ndim: (0,) * n) for a in inputs]
         first = 4 + sum(map(len, arrays))
@@ -198,7 +191,10 @@ def _program(
         return
 
     count, num_mine = span[1], (num_blocks - team + teams - 1) // teams
-    done = [lambda at, role=role: (2 * at + role) * _LINE for role in (0, 1)]
+    done = [lambda at, role=role: (3 * at + role) * _LINE for role in (0, 1)]
+
+    def told(at):
+        return (3 * at + 2) * _LINE
 
     def each_block(do, patience):
         return jax.lax.fori_loop(0, num_mine, lambda n, left: do(team + n * teams, left), patience)
@@ -231,7 +227,7 @@ def _program(
             return each_block(block, patience)
 
         give_up(jax.lax.fori_loop(0, count, step, jnp.int32(_PATIENCE)))
-        each_block(lambda at, _: _signal(counters, done[0](at)), None)
+        each_block(lambda at, _: _signal(counters, told(at)), None)
 
     @pl.when(member >= above)
     def _():
@@ -261,7 +257,7 @@ def _program(
         @pl.when(part.which == 0)
         def _():
             def block(at, patience):
-                patience = _wait(counters, done[0](at), above * (count + 1), patience)
+                patience = _wait(counters, told(at), above, patience)
                 sums = part.sums(at * _CHAINS, (count + 1) & 1)
                 _account(part, at * _CHAINS, slots[count - 1], (count + 1) & 1, sums)
                 return patience
@@ -374,11 +370,11 @@ def _product(states, rows, mine: _Mine):
 def _together(product, group, width: int):
     """The sum of the bytes' products, each times its value."""
     if len(group) == 1:
-        return _VALUES[group[0]] * product
+        return BYTE_VALUES[group[0]] * product
     term = jnp.arange(len(group), dtype=jnp.int32)
     values = jnp.zeros(len(group), jnp.float32)
     for i, byte in enumerate(group):
-        values = jnp.where(term == i, 0.0 if byte is None else _VALUES[byte], values)
+        values = jnp.where(term == i, 0.0 if byte is None else BYTE_VALUES[byte], values)
     return (product.reshape(_CHAINS, len(group), width) * values[None, :, None]).sum(1)
 
 
@@ -402,28 +398,6 @@ def _wait(counters, at, target, patience):
     return patience
 
 
-def _bytes(
-    matrix: np.ndarray, width: int, groups
-) -> tuple[tuple[Int8[Array, "..."], ...], Float[Array, " rows"]]:
-    """Three signed bytes of every entry, grouped, and the scale of every row.
-
-    In a group the rows come `width` at a time, of one byte after the other.
-    """
-    largest = np.abs(matrix).max(axis=1, keepdims=True)
-    scale = (np.where(largest > 0, largest, 1.0) / _LARGEST).astype(np.float32)
-    shifted = np.rint(matrix / scale.astype(np.float64)).astype(np.int32) + 0x808080
-    terms = [
-        ((shifted >> shift & 255) - 128).astype(np.int8).reshape(-1, 1, width, matrix.shape[1])
-        for shift in (16, 8, 0)
-    ]  # each byte of 128 more than it is
-    stacked = (
-        np.concatenate([np.zeros_like(terms[0]) if b is None else terms[b] for b in group], axis=1)
-        for group in groups
-    )
-    arrays = tuple(jnp.asarray(a.reshape(-1, matrix.shape[1])) for a in stacked)
-    return arrays, jnp.asarray(scale[:, 0])
-
-
 def _cuts(size: int) -> list[tuple[int, int]]:
     """(start, width) of the tiles of an axis, powers of two."""
     at, cuts = 0, []
@@ -432,7 +406,3 @@ def _cuts(size: int) -> list[tuple[int, int]]:
         cuts.append((at, width))
         at += width
     return cuts
-
-
-def _filled(size: int, tile: int) -> int:
-    return -(-size // tile) * tile
