@@ -28,8 +28,8 @@ class Target(NamedTuple):
 
 
 TARGETS = (
-    Target(20, "rbms", "annealz", at_least=7.0),
-    Target(500, "rbms", "annealz", at_least=4.5),
+    Target(20, "rbms", "annealz", at_least=9.0),
+    Target(500, "rbms", "annealz", at_least=4.8),
     Target(500, "annealz", "bare products", at_most=1.25),
 )
 
