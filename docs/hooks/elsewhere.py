@@ -22,7 +22,13 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "papers/*/README.md", "studies/*/README.md")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "papers/*/README.md",
+    "studies/*/README.md",
+)
 SHOWN = {".py": "python", ".cff": "yaml", "": "text"}
 """What is shown inside a page, by suffix, and the language of it."""
 

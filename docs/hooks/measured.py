@@ -38,12 +38,13 @@ def fill(markdown: str) -> str:
 def _machine(found: dict[str, Any]) -> str:
     results = found["results"]
     about, rbms, settings = results["machine"], results["machine"]["rbms"], results["settings"]
+    others = max(results["cores_busy_with_other_programs"], 0)
     return (
         f"{about['cpu']}, {about['cores']} cores, Python {about['versions']['python']}, JAX "
-        f"{about['versions']['jax']}; rbms {rbms['rbms']} on torch {rbms['torch']} with "
-        f"{rbms['threads']} threads. {settings['num_chains']:,} chains of {settings['num_visible']} visible "
-        f"units; medians of {settings['num_rounds']} rounds in which all contestants took turns. Other programs "
-        f"took {max(results['cores_busy_with_other_programs'], 0):.2f} cores meanwhile."
+        f"{about['versions']['jax']}; rbms {rbms['rbms']} on torch {rbms['torch']} with {rbms['threads']} "
+        f"threads. {settings['num_chains']:,} chains of {settings['num_visible']} visible units; medians "
+        f"of {settings['num_rounds']} rounds in which all contestants took turns. Other programs took "
+        f"{others:.2f} cores meanwhile."
     )
 
 
