@@ -107,7 +107,6 @@ def test_the_first_page_of_the_api_names_all_of_it():
 
 
 def test_the_page_of_benchmarks_has_the_measured_numbers(monkeypatch):
-    pytest.importorskip("mkdocs")
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
     measured = importlib.import_module("measured")
     page = measured.fill(PAGES["docs/benchmarks.md"])

@@ -9,7 +9,8 @@ A file has one place in the repository and one on the site:
 
 Links are written as they hold in the repository, and are turned here. What a page links to comes along:
 pages and pictures as they are, programs and plain text as a page that shows them. A folder has no page, so
-that its link becomes plain text. A link that leads nowhere is left as it is, for MkDocs to complain.
+that its link becomes plain text. A link that leads nowhere is left as it is, for MkDocs to complain. Where
+the text of a link is the name of a page's file, the page's title takes its place.
 """
 
 import posixpath
@@ -42,12 +43,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     _sources.clear()
     waiting = [path.relative_to(ROOT).as_posix() for page in PAGES for path in ROOT.glob(page)]
     inside = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
-    for source in (source for page in inside if page.endswith(".md") for source in _linked(page)):
-        waiting.append(source)
+    waiting += [source for page in inside if page.endswith(".md") for source in _linked(page)]
     while waiting:
         source = waiting.pop()
         place = _place(source)
-        if source.startswith("docs/") or place in _sources:
+        if place in _sources:
             continue
         _sources[place] = source
         files.append(_file(source, place, config))
@@ -68,7 +68,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if (ROOT / target).is_dir():
             return match["text"].removeprefix("!")[1:-1]
         link = posixpath.relpath(_place(target), posixpath.dirname(here))
-        return f"{match['text']}({link}{mark}{anchor})"
+        text = match["text"]
+        if text[1:-1] in (path, target, posixpath.dirname(target)) and target.endswith(".md"):
+            text = f"[{_title(target)}]"
+        return f"{text}({link}{mark}{anchor})"
 
     return "".join(
         part if is_code else _LINK.sub(turned, part) for part, is_code in _parts(markdown)
@@ -91,12 +94,18 @@ def _place(source: str) -> str:
     return posixpath.join(folder, name)
 
 
+def _title(source: str) -> str:
+    return (ROOT / source).read_text().partition("\n")[0].removeprefix("# ")
+
+
 def _linked(source: str) -> Iterator[str]:
-    """The files outside docs/ that a page links to."""
+    """The files that a page links to and MkDocs does not know by itself."""
     for part, is_code in _parts((ROOT / source).read_text()):
         for match in () if is_code else _LINK.finditer(part):
             target = _target(source, match["link"].partition("#")[0])
-            if target is not None and not target.startswith("docs/") and (ROOT / target).is_file():
+            if target is None or not (ROOT / target).is_file():
+                continue
+            if not target.startswith("docs/") or Path(target).suffix in SHOWN:
                 yield target
 
 

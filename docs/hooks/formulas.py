@@ -14,6 +14,7 @@ from mkdocs.structure.pages import Page
 _MARKED = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<tex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
+_FUNCTION = re.compile(r"(<mi>log</mi>)(?!<mo)")  # TeX puts a thin space after it, MathML nothing
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -22,4 +23,5 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 
 def _formula(match: re.Match[str]) -> str:
     display = "block" if match["tag"] == "div" else "inline"
-    return convert(html.unescape(match["tex"]).strip(), display=display)
+    formula = convert(html.unescape(match["tex"]).strip(), display=display)
+    return _FUNCTION.sub(r'\1<mspace width="0.167em"/>', formula)

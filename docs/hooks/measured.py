@@ -7,11 +7,12 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import Files
-from mkdocs.structure.pages import Page
+if TYPE_CHECKING:  # the tests read the tables without MkDocs
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 _LINE = re.compile(r"^<!-- measured: (?P<name>[a-z-]+) -->$", re.MULTILINE)
@@ -22,7 +23,7 @@ _READING = {
 }
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files: "Files") -> str:
     return fill(markdown)
 
 
