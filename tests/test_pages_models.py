@@ -35,8 +35,3 @@ def test_paths():
 def test_densities():
     names = run_page("docs/densities.md")
     assert names["estimate"].status.value == names["evidence"].status.value == "ok"
-
-
-def test_extending():
-    names = run_page("docs/extending.md")
-    assert names["estimate"].status.value == "ok"

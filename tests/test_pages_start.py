@@ -50,5 +50,10 @@ def test_training():
     assert names["updates"] == 500
 
 
+def test_extending():
+    names = run_page("docs/extending.md")
+    assert names["estimate"].status.value == "ok"
+
+
 def test_scale():
     run_page("docs/scale.md")
