@@ -78,6 +78,22 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     )
 
 
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Of notebooks, whose text is turned into HTML before anybody sees it."""
+    here = page.file.src_uri
+    if not here.endswith(".ipynb"):
+        return content
+
+    def turned(match: re.Match[str]) -> str:
+        target = _target(f"docs/{here}", match["link"])
+        if target is None or (ROOT / target).is_dir():
+            return match[0]
+        link = posixpath.relpath(_place(target), posixpath.dirname(here))
+        return match[0].replace(match["link"], re.sub(r"\.(md|ipynb)$", ".html", link))
+
+    return re.sub(r'href="(?P<link>[^"#:]+)(?=["#])', turned, content)
+
+
 def _file(source: str, place: str, config: MkDocsConfig) -> File:
     path = ROOT / source
     if path.suffix not in SHOWN:
