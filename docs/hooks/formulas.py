@@ -19,7 +19,9 @@ _CELL = re.compile(r'<div class="jp-RenderedHTMLCommon jp-RenderedMarkdown.*?</d
 _DOLLARS = re.compile(
     r"<(?:code|pre).*?</(?:code|pre)>|(?P<dollars>\$\$?)(?P<tex>.+?)(?P=dollars)", re.DOTALL
 )
-_FUNCTION = re.compile(r"(<mi>log</mi>)(?!<mo)")  # TeX puts a thin space after it, MathML nothing
+_FUNCTION = re.compile(
+    r"(?<!<msub>)(<mi>log</mi>)(?!<mo)"
+)  # TeX puts a thin space after it, MathML nothing
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
