@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
 
-.PHONY: estimate test test-slow test-gpu lint bench bench-gpu paper race sides ising paths coverage evidence install clean help
+.PHONY: estimate test test-slow test-gpu lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage evidence install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,16 @@ test-gpu: $(READY) ## the fused steps on a GPU, against float64 and exact values
 
 bench-gpu: $(READY) ## seconds of whole runs on a GPU, by fused steps and by XLA's
 	$(BIN)/python benchmarks/device.py benchmarks/device-results.json
+
+docs: $(VENV)/.docs ## the site, in site/: strictly, without a warning
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/.docs ## the site at http://127.0.0.1:8000, built anew when a page changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+docs-figures: $(READY) ## the figures of the pages on theory and schedules, in minutes
+	$(BIN)/python docs/figures/theory.py
+	$(BIN)/python docs/figures/gms13.py
 
 paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale, FRESH=1 all runs
 	$(BIN)/python papers/kiwaki2015/reproduce.py --preset $(PRESET) $(if $(FRESH),--fresh)
@@ -67,11 +77,15 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+$(VENV)/.docs: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
 $(RBMS)/.ready:
 	$(PYTHON) -m venv $(RBMS)
 	$(RBMS)/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(RBMS)/bin/pip install --quiet --disable-pip-version-check rbms==0.5.0
 	@touch $@
 
-clean: ## remove the virtual environments
-	rm -rf $(VENV) $(RBMS)
+clean: ## remove the virtual environments and the site
+	rm -rf $(VENV) $(RBMS) site

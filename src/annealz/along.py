@@ -32,7 +32,21 @@ class Along:
 
 
 def log_z_along(run: Run, betas=None) -> Along:
-    """log Z of p*_beta at any betas; by default at 0 and at the recorded steps."""
+    """log Z of p*_beta at any betas; by default at 0 and at the recorded steps.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
+    >>> along = annealz.log_z_along(run, [0, 0.5, 1])
+    >>> (
+    ...     along.betas.tolist(),
+    ...     round(float(along.log_z[0]), 4),
+    ... )  # log Z of the base is exact: 10 log 2
+    ([0.0, 0.5, 1.0], 6.9315)
+    """
     check_forward(run)
     trace = run.trace
     kept = np.diff(trace.betas, prepend=0) > 0  # some may be equal in float32

@@ -48,7 +48,24 @@ _NUM_RECORDS = 1000  # recorded steps by default
 
 
 class Progress(NamedTuple):
-    """Where a run stands; `log_z` ends as the estimate of the target's log Z, in either direction."""
+    """Where a run stands; `log_z` ends as the estimate of the target's log Z, in either direction.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> seen = []
+    >>> estimate = annealz.estimate_log_z(
+    ...     random_rbm(4, 6),
+    ...     schedule="linear",
+    ...     num_steps=100,
+    ...     num_chains=100,
+    ...     on_progress=seen.append,
+    ... )
+    >>> last = seen[-1]
+    >>> last.step, last.num_steps, bool(abs(last.log_z - estimate.log_z) < 1e-6)
+    (100, 100, True)
+    """
 
     step: int
     num_steps: int
@@ -92,6 +109,17 @@ def anneal(
     on_progress : called after every chunk
     team : the processes that share the chains, called by the one that leads them; by default this one
         alone, with all its devices. It changes no bit of the result.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> run = annealz.anneal(
+    ...     path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100, seed=1
+    ... )
+    >>> run.log_weights.shape, run.states.shape, sorted(run.trace.means)
+    ((100,), (100, 6), ['slope'])
     """
     counts = {"num_chains": num_chains, "record_every": record_every, "chunk_steps": chunk_steps}
     for name, value in counts.items():

@@ -143,7 +143,20 @@ def compare_schedules(
     seed: int = 0,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Comparison:
-    """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included."""
+    """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> comparison = annealz.compare_schedules(
+    ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=100, num_chains=100
+    ... )
+    >>> [contender.name for contender in comparison.contenders]
+    ['linear', 'sm08']
+    >>> comparison.verdict.startswith("linear won with a mean ESS of")
+    True
+    """
     if num_replicates < 2:
         raise ValueError(f"num_replicates must be at least 2, got {num_replicates}.")
     if num_chains < 1:

@@ -57,7 +57,20 @@ NUM_CHAINS = 10
 
 @dataclasses.dataclass(frozen=True)
 class Conservative:
-    """log Z from above, and the log-likelihoods of the examples that gave it."""
+    """log Z from above, and the log-likelihoods of the examples that gave it.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> rows, _ = annealz.exact_samples(model, 50)
+    >>> above = annealz.conservative_log_z(model, rows, annealz.linear(100), num_examples=20)
+    >>> above.num_examples, above.num_chains, above.log_likelihoods.shape
+    (20, 10, (20,))
+    >>> abs(above.log_z - annealz.exact_log_z(model)) < 5 * above.std_err
+    True
+    """
 
     examples: np.ndarray
     """(examples,): which rows of the data, in order."""
@@ -87,6 +100,7 @@ class Conservative:
 
     @property
     def num_examples(self) -> int:
+        """How many were taken."""
         return self.log_weights.shape[0]
 
     @property
@@ -120,6 +134,16 @@ def conservative_log_z(
     num_examples : how many rows to take, at random and without replacement
     num_chains : of each example; more of them raise log p^ towards log p_annl
     seed : of the choice of rows and of the chains; their streams are not those of a forward run
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> rows, _ = annealz.exact_samples(model, 50)
+    >>> above = annealz.conservative_log_z(model, rows, annealz.linear(100), num_examples=20)
+    >>> abs(above.log_z - annealz.exact_log_z(model)) < 5 * above.std_err
+    True
     """
     for name, count in (("num_examples", num_examples), ("num_chains", num_chains)):
         if count < 1:

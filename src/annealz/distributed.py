@@ -6,6 +6,15 @@ first one. Then they leave it, and talk over connections of their own (`team.py`
 that dies makes it abort all others, with no chance to say why.
 
 In Python all processes then run the same program: `estimate_log_z` returns the same Estimate in each.
+
+Examples
+--------
+>>> import annealz
+>>> annealz.distributed.current_team().size  # this process alone
+1
+>>> team = annealz.distributed.initialize("localhost:29500", num_processes=1, process_id=0)
+>>> team.size, team.is_leader
+(1, True)
 """
 
 import contextlib

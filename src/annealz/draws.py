@@ -40,6 +40,17 @@ def approximate_draws(
     run : a forward run along `path`; its last states are where the draws come from
     num_sweeps : at beta = 1 after resampling; no fewer than the chains need to forget, where known
     seed : of resampling and sweeps; their streams are not those of the run
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> kernel = annealz.BlockGibbs()
+    >>> run = annealz.anneal(path, kernel, annealz.linear(100), num_chains=100)
+    >>> draws = annealz.approximate_draws(path, kernel, run, 50)
+    >>> draws.shape, sorted(set(draws.ravel().tolist()))
+    ((50, 6), [0.0, 1.0])
     """
     for name, value, least in (("num_draws", num_draws, 1), ("num_sweeps", num_sweeps, 0)):
         if value < least:

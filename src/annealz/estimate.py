@@ -28,7 +28,46 @@ __all__ = ["Estimate"]
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Estimate:
-    """log Z, and all that stands behind it."""
+    """log Z, and all that stands behind it.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+    >>> estimate.status.value, estimate.messages
+    ('ok', ())
+    >>> round(estimate.exact_log_z, 4)  # known of so small a model
+    8.5026
+    >>> abs(estimate.log_z - estimate.exact_log_z) < 4 * estimate.std_err
+    True
+    >>> low, high = estimate.interval(0.99)
+    >>> low < estimate.log_z < high
+    True
+    >>> estimate.model, estimate.base, estimate.marginal, estimate.schedule.name, estimate.seed
+    ('rbm-4x6', 'visible-bias', 'visible', 'mixing', 0)
+    >>> estimate.num_steps, estimate.num_chains, estimate.log_weights.shape, estimate.ess > 90
+    (100, 100, (100,), True)
+    >>> estimate.sweeps["main"], estimate.sweeps["pilot"] > 0, estimate.seconds > 0
+    (10000, True, True)
+    >>> estimate.evaluations is None  # an RBM's cost is counted in sweeps
+    True
+    >>> estimate.trace.ess.shape, estimate.trace.means["slope"].shape  # along the path
+    ((100,), (100,))
+    >>> integral = estimate.thermodynamic()  # the same number by another sum
+    >>> abs(integral.log_z - estimate.log_z) < integral.resolution + integral.std_err
+    True
+    >>> estimate.along([0, 0.5, 1]).log_z.shape  # at other betas than 1
+    (3,)
+    >>> estimate.plot().savefig("estimate.png")
+    >>> (
+    ...     dict(estimate.rows())["schedule"],
+    ...     estimate.to_dict()["schedule"],
+    ... )  # for people, for programs
+    ('mixing, 100 steps', 'mixing')
+    >>> estimate.provenance["num_steps"], estimate.with_message("made on a Sunday.").messages
+    (100, ('made on a Sunday.',))
+    """
 
     settings: dict[str, Any]
     """What the run was given, and what pilots spent before it."""
@@ -41,10 +80,12 @@ class Estimate:
 
     @property
     def model(self) -> str:
+        """What the model is called."""
         return self.settings["model"]
 
     @property
     def base(self) -> str:
+        """The base, by name."""
         return self.settings["base"]
 
     @property
@@ -54,6 +95,7 @@ class Estimate:
 
     @property
     def exact_log_z(self) -> float | None:
+        """Where it is known: recorded in the file, or found in no time."""
         return self.settings["exact_log_z"]
 
     @property
@@ -65,6 +107,7 @@ class Estimate:
 
     @property
     def std_err(self) -> float:
+        """Standard error of `log_z`."""
         return self._judgement.std_err
 
     @property
@@ -76,35 +119,43 @@ class Estimate:
 
     @property
     def status(self) -> Status:
+        """Whether the error can be used."""
         return self._judgement.status
 
     @property
     def messages(self) -> tuple[str, ...]:
+        """What to know, and what to do about it; nothing where all is well."""
         reverse = () if self.reverse is None else self.reverse.messages
         return (*self._judgement.messages, *self.run.messages, *reverse, *self.extra_messages)
 
     @property
     def log_weights(self) -> np.ndarray:
+        """(chains,): log w of the forward run."""
         return self.run.log_weights
 
     @property
     def trace(self) -> Trace:
+        """On-the-fly statistics of the forward run at its recorded steps."""
         return self.run.trace
 
     @property
     def schedule(self) -> Schedule:
+        """As it was frozen before the run."""
         return self.run.schedule
 
     @property
     def num_steps(self) -> int:
+        """K, of one chain."""
         return self.run.num_steps
 
     @property
     def num_chains(self) -> int:
+        """N, of the forward run."""
         return self.run.num_chains
 
     @property
     def seed(self) -> int:
+        """Of all random bits."""
         return self.run.seed
 
     @property

@@ -78,6 +78,17 @@ def judge_islands(island_log_means: np.ndarray, num_steps: int | None = None) ->
     ----------
     island_log_means : (islands,), log of the mean weight of every island
     num_steps : K, in which remedies are told
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> log_means = np.random.default_rng(0).normal(
+    ...     -0.02, 0.2, 20
+    ... )  # of 20 islands; the mean of e^x is 1
+    >>> judged = annealz.judge_islands(log_means)
+    >>> judged.status.value, abs(judged.log_mean) < 4 * judged.std_err
+    ('ok', True)
     """
     island_log_means = np.asarray(island_log_means, np.float64)
     size, ess = island_log_means.size, effective_sample_size(island_log_means)

@@ -44,7 +44,34 @@ __all__ = ["Likelihood", "check_examples", "log_likelihood"]
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Likelihood:
-    """The mean log-likelihood of data, and all that stands behind it."""
+    """The mean log-likelihood of data, and all that stands behind it.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> rows, _ = annealz.exact_samples(model, 50)
+    >>> likelihood = annealz.log_likelihood(
+    ...     model, rows, schedule="linear", num_steps=100, num_chains=100, conservative=True
+    ... )
+    >>> likelihood.status.value, likelihood.messages
+    ('ok', ())
+    >>> likelihood.model, likelihood.num_examples, likelihood.log_likelihoods.shape
+    ('rbm-4x6', 50, (50,))
+    >>> off = likelihood.log_likelihood - likelihood.exact_log_likelihood
+    >>> abs(off) < 4 * likelihood.std_err_log_z
+    True
+    >>> likelihood.std_err_log_z < likelihood.std_err_data < likelihood.std_err
+    True
+    >>> low, high = likelihood.interval_log_z()  # of these examples, and of all they come from
+    >>> likelihood.interval()[0] < low < likelihood.log_likelihood < high < likelihood.interval()[1]
+    True
+    >>> likelihood.conservative_log_likelihood < likelihood.log_likelihood + 4 * likelihood.std_err_data
+    True
+    >>> dict(likelihood.rows())["status"], likelihood.to_dict()["num_examples"]
+    ('ok', 50)
+    """
 
     data: str
     log_densities: np.ndarray
@@ -54,10 +81,12 @@ class Likelihood:
 
     @property
     def model(self) -> str:
+        """What the model is called."""
         return self.estimate.model
 
     @property
     def num_examples(self) -> int:
+        """How many there are."""
         return self.log_densities.size
 
     @property
@@ -113,10 +142,12 @@ class Likelihood:
 
     @property
     def status(self) -> Status:
+        """That of log Z."""
         return self.estimate.status
 
     @property
     def messages(self) -> tuple[str, ...]:
+        """What to know, and what to do about it; nothing where all is well."""
         messages = self.estimate.messages
         if self._is_upper_bound:
             other = ", or look from below with --conservative (conservative=True)"
@@ -247,6 +278,22 @@ def log_likelihood(
     data_name : what to call examples that are given as an array
     on_progress : called with a Progress after every chunk
     options : what `estimate_log_z` takes
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> rows, _ = annealz.exact_samples(model, 50)
+    >>> likelihood = annealz.log_likelihood(
+    ...     model, rows, schedule="linear", num_steps=100, num_chains=100
+    ... )
+    >>> round(likelihood.exact_log_likelihood, 3)
+    -3.352
+    >>> abs(
+    ...     likelihood.log_likelihood - likelihood.exact_log_likelihood
+    ... ) < 4 * likelihood.std_err_log_z
+    True
     """
     rbm: Any = model if isinstance(model, AbstractModel) else load_binary(model)[0]
     if isinstance(data, str | Path):

@@ -119,6 +119,25 @@ def estimate_log_z(
         records, or what can be enumerated in no time.
     on_progress : called with a Progress after every chunk
     on_forecast : called before the run with what a wanted standard error should take
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> estimate = annealz.estimate_log_z(model, num_steps=100, num_chains=100)
+    >>> abs(estimate.log_z - annealz.exact_log_z(model)) < 4 * estimate.std_err
+    True
+    >>> both = annealz.estimate_log_z(
+    ...     model, schedule="linear", num_steps=100, num_chains=100, two_sided=True
+    ... )
+    >>> both.two_sided.lower < both.two_sided.upper
+    True
+    >>> means = annealz.estimate_log_z(
+    ...     model, schedule="linear", num_steps=100, num_chains=100, observe={"means": lambda v: v}
+    ... )
+    >>> means.trace.means["means"].shape  # of the units, at the recorded steps
+    (100, 6)
     """
     record_every = None if record_every is None else operator.index(record_every)
     given_chains = None if num_chains is None else operator.index(num_chains)
@@ -252,6 +271,16 @@ def resume(
 
     `observe` must be what the run was started with, and so must a model, path or kernel that the folder
     cannot hold, because it is not one of annealz's own. A finished run is only read.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> estimate = annealz.estimate_log_z(
+    ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=100, out="run"
+    ... )
+    >>> annealz.resume("run").log_z == estimate.log_z  # done already; after Ctrl-C it goes on
+    True
     """
     folder = RunFolder(out)
     settings, schedule, start = folder.inputs()

@@ -21,7 +21,26 @@ __all__ = ["AbstractObserver", "Expectation", "Slope"]
 
 
 class AbstractObserver(eqx.Module):
-    """What to measure on every chain."""
+    """What to measure on every chain.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> class Energy(annealz.AbstractObserver):
+    ...     def measure(self, carry, x, path, beta):
+    ...         return path.log_density(x, beta)
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> run = annealz.anneal(
+    ...     path,
+    ...     annealz.BlockGibbs(),
+    ...     annealz.linear(100),
+    ...     num_chains=100,
+    ...     observers={"energy": Energy()},
+    ... )
+    >>> run.trace.means["energy"].shape
+    (100,)
+    """
 
     def init(self, x, path: AbstractPath) -> PyTree[Array]:
         """The carry before the first step; every leaf has the chain axis first."""
@@ -37,7 +56,20 @@ class AbstractObserver(eqx.Module):
 
 
 class Expectation(AbstractObserver):
-    """A function of the model's variables: `function(x)` gives one value, of any shape, a chain."""
+    """A function of the model's variables: `function(x)` gives one value, of any shape, a chain.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> on = annealz.Expectation(lambda v: v.sum(-1))  # how many units are on
+    >>> run = annealz.anneal(
+    ...     path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100, observers={"on": on}
+    ... )
+    >>> bool(1 < run.trace.means["on"][-1] < 6)
+    True
+    """
 
     function: Callable[[Array], Array]
 
@@ -46,7 +78,23 @@ class Expectation(AbstractObserver):
 
 
 class Slope(AbstractObserver):
-    """U_beta = d/dbeta log p*_beta: its mean is d log Z / dbeta, its variance is g(beta)."""
+    """U_beta = d/dbeta log p*_beta: its mean is d log Z / dbeta, its variance is g(beta).
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> run = annealz.anneal(
+    ...     path,
+    ...     annealz.BlockGibbs(),
+    ...     annealz.linear(100),
+    ...     num_chains=100,
+    ...     observers={"slope": annealz.Slope()},
+    ... )
+    >>> run.trace.means["slope"].shape, bool((run.trace.variances["slope"] > 0).all())
+    ((100,), True)
+    """
 
     def measure(self, carry, x, path, beta):
         return path.slope(x, beta)

@@ -60,6 +60,17 @@ def plan_schedule(
     `num_chains` of the run to come: with its steps, it tells how many sweeps the pilot of mixing may take.
     `pilot_scale` shrinks the number of sweeps of the gms13 pilot, which at the paper's size costs more
     than most runs. What the pilot cost is in `provenance["pilot_sweeps"]`.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> schedule = annealz.plan_schedule(
+    ...     "mixing", path, annealz.BlockGibbs(), num_steps=100, num_chains=100
+    ... )
+    >>> schedule.name, schedule.num_steps, schedule.provenance["pilot_sweeps"] > 0
+    ('mixing', 100, True)
     """
     name = schedule if isinstance(schedule, str) else ""
     is_varopt = name == "varopt" or name.startswith("varopt-")

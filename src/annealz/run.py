@@ -39,7 +39,19 @@ class Trace:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One annealing of `num_chains` chains over a frozen schedule, independent unless resampled."""
+    """One annealing of `num_chains` chains over a frozen schedule, independent unless resampled.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
+    >>> run.num_chains, run.num_steps, run.sweeps
+    (100, 100, 10000)
+    >>> run.work.shape, run.island_log_means.shape  # without resampling every chain is an island
+    ((100,), (100,))
+    """
 
     log_weights: np.ndarray
     """(chains,), float64: log w, so that E[w] = Z_B / Z_A; in reverse Z_A / Z_B."""
@@ -64,10 +76,12 @@ class Run:
 
     @property
     def num_chains(self) -> int:
+        """N."""
         return self.log_weights.size
 
     @property
     def num_steps(self) -> int:
+        """K."""
         return self.schedule.num_steps
 
     @property

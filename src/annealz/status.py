@@ -11,7 +11,22 @@ __all__ = ["Findings", "Found", "Message", "Status", "check_level", "longer", "s
 
 
 class Status(enum.Enum):
-    """How far an estimate can be trusted."""
+    """How far an estimate can be trusted.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> annealz.Status("ok") is annealz.Status.OK, annealz.Status.UNRELIABLE.value
+    (True, 'unreliable')
+    >>> from annealz.testing import random_rbm
+    >>> estimate = annealz.estimate_log_z(
+    ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=10
+    ... )
+    >>> estimate.status
+    <Status.UNRELIABLE: 'unreliable'>
+    >>> estimate.messages[0]
+    'chains are too few to judge their weights: 10, at least 25 are needed; try --chains 100.'
+    """
 
     OK = "ok"
     UNRELIABLE = "unreliable"
@@ -135,10 +150,12 @@ class Found:
 
     @property
     def status(self) -> Status:
+        """Unreliable where anything found is fatal."""
         return status_of(self.findings)
 
     @property
     def messages(self) -> tuple[str, ...]:
+        """What was found, in words."""
         return tuple(self.findings.values())
 
 

@@ -37,7 +37,17 @@ def survey(
     num_chains: int = 100,
     seed: int = 0,
 ) -> Terrain:
-    """Mean and variance of the slope along the path, from a linear pilot run."""
+    """Mean and variance of the slope along the path, from a linear pilot run.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> terrain = annealz.survey(path, annealz.BlockGibbs(), num_steps=100, num_chains=100)
+    >>> terrain.betas.size, terrain.sweeps
+    (100, 10000)
+    """
     run = anneal(
         path,
         kernel,
@@ -80,6 +90,17 @@ def survey_knots(
 
     The chains of a knot go on from where those of the last one ended; the first `num_burn_in` of the
     `num_updates` sweeps at each knot are left out of the averages.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> terrain = annealz.survey_knots(
+    ...     path, annealz.BlockGibbs(), num_knots=4, num_chains=100, num_updates=60, num_burn_in=10
+    ... )
+    >>> terrain.betas.round(2).tolist(), terrain.sweeps
+    ([0.0, 0.33, 0.67, 1.0], 24000)
     """
     if num_knots < 2 or num_chains < 1 or not 0 <= num_burn_in < num_updates:
         raise ValueError(

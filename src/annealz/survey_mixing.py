@@ -73,7 +73,19 @@ def survey_mixing(
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Terrain:
-    """g and tau along the path for at most `budget` sweeps."""
+    """g and tau along the path for at most `budget` sweeps.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> terrain = annealz.survey_mixing(path, annealz.BlockGibbs(), budget=20_000)
+    >>> terrain.tau.shape == terrain.betas.shape, terrain.sweeps <= 20_000
+    (True, True)
+    >>> annealz.mixing(terrain, 100).num_steps
+    100
+    """
     walk = _Walk(path, kernel, budget, seed, on_progress)
     first = walk.climb(np.linspace(0, 1, walk.num_knots // 2), _SHARES[0])
     rough = _terrain(first, walk)

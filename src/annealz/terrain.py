@@ -42,6 +42,17 @@ class Terrain:
     sweeps : kernel applications spent
     tau : (points,), autocorrelation time of the slope in sweeps; where a pilot did not measure it, None
     tau_is_bound : (points,), where tau is only a lower bound; nowhere by default
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> betas = np.linspace(0, 1, 101)
+    >>> terrain = annealz.Terrain(
+    ...     betas, mean=betas, variance=(1 + 3 * betas) ** 2, ess=np.full(101, 1e6)
+    ... )
+    >>> round(terrain.linear_cost, 2), round(terrain.least_cost, 2)  # 7 and 2.5 squared
+    (7.0, 6.25)
     """
 
     betas: np.ndarray
@@ -82,6 +93,20 @@ class Terrain:
 
         By default the width that minimises Mallows' C_p, mean (log g - smooth)^2 + 2 s^2 trace / n, with
         the noise s^2 = mean of 2 / ESS.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> import numpy as np
+        >>> betas, noise = np.linspace(0, 1, 101), np.random.default_rng(0).normal(0, 0.2, 101)
+        >>> terrain = annealz.Terrain(
+        ...     betas, betas, variance=np.exp(betas + noise), ess=np.full(101, 50.0)
+        ... )
+        >>> smooth = terrain.smoothed()
+        >>> bool(np.abs(np.log(smooth.variance) - betas).max() < np.abs(noise).max())
+        True
+        >>> smooth.provenance["smoothing_width"] > 0
+        True
         """
         if width is not None and not 0 <= width < 1:
             raise ValueError(f"width must lie in [0, 1), got {width}.")
@@ -101,6 +126,14 @@ class Terrain:
         """(betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends.
 
         With memory, g tau.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain([0.25, 0.75], mean=[0, 1], variance=[1, 4], ess=[50, 50])
+        >>> grid, g = terrain.on_grid(5)
+        >>> grid.tolist(), g.round(3).tolist()
+        ([0.0, 0.25, 0.5, 0.75, 1.0], [1.0, 1.0, 2.0, 4.0, 4.0])
         """
         grid = np.union1d(np.linspace(0, 1, num_points), self.betas)
         grid = grid[np.diff(grid, prepend=-1) > _LEAST_SPACING / 10]
@@ -125,28 +158,69 @@ class Terrain:
         return float(np.trapezoid(np.sqrt(g), grid)) ** 2
 
     def cost(self, betas: np.ndarray) -> float:
-        """J of a schedule: K sum_k (beta_k - beta_{k-1}) ∫ g over the step."""
+        """J of a schedule: K sum_k (beta_k - beta_{k-1}) ∫ g over the step.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> import numpy as np
+        >>> betas = np.linspace(0, 1, 101)
+        >>> terrain = annealz.Terrain(
+        ...     betas, mean=betas, variance=(1 + 3 * betas) ** 2, ess=np.full(101, 1e6)
+        ... )
+        >>> (
+        ...     round(terrain.cost(annealz.linear(100).betas), 2),
+        ...     round(terrain.cost(annealz.varopt(terrain, 100).betas), 2),
+        ... )
+        (7.0, 6.25)
+        """
         grid, g = self.on_grid()
         areas = np.concatenate([[0], np.cumsum((g[1:] + g[:-1]) / 2 * np.diff(grid))])
         steps = np.diff(betas)
         return float(steps.size * (steps * np.diff(np.interp(betas, grid, areas))).sum())
 
     def save(self, path: str | Path) -> None:
-        """Write as a checksummed npz archive."""
+        """Write as a checksummed npz archive.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain([0.25, 0.75], mean=[0, 1], variance=[1, 4], ess=[50, 50])
+        >>> terrain.save("terrain.npz")
+        """
         arrays = {name: getattr(self, name) for name in self._columns}
         meta = {"sweeps": self.sweeps, "seconds": self.seconds, "provenance": self.provenance}
         save_archive(path, arrays, {"kind": "terrain", **meta})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a saved terrain."""
+        """Read a saved terrain.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> annealz.Terrain([0.25, 0.75], mean=[0, 1], variance=[1, 4], ess=[50, 50]).save(
+        ...     "terrain.npz"
+        ... )
+        >>> annealz.Terrain.load("terrain.npz").variance.tolist()
+        [1.0, 4.0]
+        """
         arrays, meta = load_archive(path)
         if meta.pop("kind", None) != "terrain":
             raise ValueError(f"{path} holds no terrain.")
         return cls(**arrays, **meta)
 
     def plot(self):
-        """Mean, variance and ESS along beta: a matplotlib figure."""
+        """Mean, variance and ESS along beta: a matplotlib figure.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75], mean=[0, 1, 2], variance=[1, 2, 4], ess=[50, 50, 50]
+        ... )
+        >>> terrain.plot().savefig("terrain.png")
+        """
         from annealz.plots import plot_terrain
 
         return plot_terrain(self)

@@ -39,7 +39,18 @@ class Integral:
 
 
 def thermodynamic_log_z(run: Run) -> Integral:
-    """log Z by integrating the mean slope along the path."""
+    """log Z by integrating the mean slope along the path.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
+    >>> integral = annealz.thermodynamic_log_z(run)
+    >>> abs(integral.log_z - 8.5026) < 5 * integral.std_err + integral.resolution
+    True
+    """
     check_forward(run)
     trace, slopes = run.trace, slopes_of(run)
     kept = np.diff(trace.betas, prepend=0) > 0  # some may be equal in float32

@@ -37,7 +37,25 @@ _MAX_Z = 4
 
 @dataclasses.dataclass(frozen=True)
 class TwoSided(Found):
-    """log Z_B / Z_A from forward and reverse work, and what to think of it."""
+    """log Z_B / Z_A from forward and reverse work, and what to think of it.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> estimate = annealz.estimate_log_z(
+    ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=100, two_sided=True
+    ... )
+    >>> sides = estimate.two_sided
+    >>> sides.status.value, sides.messages
+    ('ok', ())
+    >>> estimate.log_z == estimate.run.log_z0 + sides.log_ratio, estimate.std_err == sides.std_err
+    (True, True)
+    >>> sides.lower < sides.upper, abs(sides.upper - sides.lower - sides.gap) < 1e-6
+    (True, True)
+    >>> 0 < sides.overlap <= 1
+    True
+    """
 
     bar: Bar
     sandwich: Sandwich
@@ -52,6 +70,7 @@ class TwoSided(Found):
 
     @property
     def std_err(self) -> float:
+        """Standard error of `log_ratio`."""
         return self.bar.std_err
 
     @property
@@ -66,14 +85,29 @@ class TwoSided(Found):
 
     @property
     def gap(self) -> float:
+        """`upper - lower`."""
         return self.sandwich.gap
 
     @property
     def overlap(self) -> float:
+        """Between 0, where the two sides' work never meets, and 1."""
         return self.bar.overlap
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of log Z_B / Z_A."""
+        """Confidence interval of log Z_B / Z_A.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> import numpy as np
+        >>> generator = np.random.default_rng(0)
+        >>> sides = annealz.judge_two_sided(
+        ...     generator.normal(-0.5, 1, 200), generator.normal(0.5, 1, 200), are_exact=True
+        ... )
+        >>> low, high = sides.interval(0.99)
+        >>> low < 0 < high
+        True
+        """
         check_level(level)
         return self.bar.interval(level)
 
@@ -93,6 +127,19 @@ def judge_two_sided(
     reverse : (chains,), -log w of reverse chains
     are_exact : whether the reverse chains started from independent exact draws of the target
     num_steps : K, in which remedies are told
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(0)
+    >>> forward, reverse = (
+    ...     generator.normal(-0.5, 1, 200),
+    ...     generator.normal(0.5, 1, 200),
+    ... )  # of log ratio 0
+    >>> sides = annealz.judge_two_sided(forward, reverse, are_exact=True)
+    >>> sides.status.value, abs(sides.log_ratio) < 4 * sides.std_err
+    ('ok', True)
     """
     joined, bounds = bar(forward, reverse), sandwich(forward, reverse)
     alone, alone_std_err = log_mean(forward), delta_std_err(forward)

@@ -18,7 +18,15 @@ __all__ = ["AbstractBase"]
 
 
 class AbstractBase(eqx.Module):
-    """What a path is at beta = 0."""
+    """What a path is at beta = 0.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> base = annealz.BernoulliBase.uniform(6)
+    >>> isinstance(base, annealz.AbstractBase), base.name, round(base.log_z, 4)
+    (True, 'uniform', 4.1589)
+    """
 
     if not TYPE_CHECKING:  # where a field of a parent would come first in every __init__
         name: eqx.AbstractVar[str]  # how results call it

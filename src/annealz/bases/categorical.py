@@ -18,7 +18,17 @@ __all__ = ["CategoricalBase"]
 
 
 class CategoricalBase(AbstractBase):
-    """Independent units with these logits."""
+    """Independent units with these logits.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> annealz.CategoricalBase.uniform(num_units=5, num_states=3).num_states
+    3
+    >>> base = annealz.CategoricalBase.from_data([[0, 2], [1, 2]], num_states=3)
+    >>> base.name, base.num_units, round(abs(base.log_z), 3)  # frequencies sum to 1
+    ('base-rate', 2, 0.0)
+    """
 
     logits: Float[Array, "units states"]
     name: str = eqx.field(static=True)

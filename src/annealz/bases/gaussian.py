@@ -20,7 +20,19 @@ __all__ = ["GaussianBase"]
 
 
 class GaussianBase(AbstractBase):
-    """A Gaussian with this mean and scale: standard deviations (dim,) or a lower triangle (dim, dim)."""
+    """A Gaussian with this mean and scale: standard deviations (dim,) or a lower triangle (dim, dim).
+
+    Examples
+    --------
+    >>> import annealz
+    >>> base = annealz.GaussianBase.from_moments(
+    ...     mean=[1.0, 0.0], covariance=[[2.0, 0.5], [0.5, 1.0]]
+    ... )
+    >>> base.dim, round(base.log_z, 4)  # log of 2 pi sqrt(det)
+    (2, 2.1177)
+    >>> annealz.GaussianBase.standard(3).name
+    'standard'
+    """
 
     mean: Float[Array, " dim"]
     scale: Float[Array, " dim"] | Float[Array, "dim dim"]

@@ -29,7 +29,7 @@ _EXAMPLES: dict[Callable[..., None], str] = {
     """,
     resume: """
         annealz resume run
-        annealz resume digits.npz.training
+        annealz resume digits.training
     """,
     schedule: """
         annealz schedule model.npz -o s.json

@@ -32,6 +32,13 @@ def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
     The record holds at least "name"; "exact_log_z" only where it was recorded for these very
     parameters. Of a training of rbms the last update is taken, or the one that is named after the file:
     `training.h5/update_100`.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> model, record = annealz.load_model("mnist-pcd-20")
+    >>> model.num_hidden, model.num_visible, round(record["exact_log_z"], 4)
+    (20, 784, 201.7465)
     """
     packaged = packaged_models()
     if is_import_path(str(name)) and not Path(name).exists():
@@ -66,6 +73,17 @@ def load_trajectory(path: str | Path) -> list[RBM]:
     """The RBMs of a training in the order of their updates: a file of rbms, or a folder of npz files.
 
     The folder is what `annealz train --series` leaves, files that are named by the number of updates.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from pathlib import Path
+    >>> from annealz.testing import random_rbm
+    >>> Path("series").mkdir()
+    >>> for updates in (100, 200):
+    ...     annealz.save_rbm(f"series/{updates}.npz", random_rbm(4, 6, seed=updates))
+    >>> [model.name for model in annealz.load_trajectory("series")]
+    ['rbm-4x6', 'rbm-4x6']
     """
     path = Path(path)
     if path.is_dir():

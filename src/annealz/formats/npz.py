@@ -34,7 +34,18 @@ def load_npz(path: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
 
 
 def save_model(path: str | Path, model: AbstractModel, meta: dict[str, Any] | None = None) -> None:
-    """Write a model of annealz atomically, with a checksum and this record."""
+    """Write a model of annealz atomically, with a checksum and this record.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> annealz.save_model(
+    ...     "lattice.npz", annealz.Ising.square(4, 0.3)
+    ... )  # annealz estimate lattice.npz
+    >>> model, record = annealz.load_model("lattice.npz")
+    >>> model.name, record["name"]
+    ('ising-4x4', 'lattice')
+    """
     if isinstance(model, RBM):
         save_rbm(path, model, meta)
         return
@@ -51,7 +62,18 @@ def load_rbm(path: str | Path) -> tuple[RBM, dict[str, Any]]:
 
 
 def save_rbm(path: str | Path, model: RBM, meta: dict[str, Any] | None = None) -> None:
-    """Write the RBM atomically, with a checksum and this record."""
+    """Write the RBM atomically, with a checksum and this record.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> annealz.save_rbm("model.npz", model, {"note": "not trained"})
+    >>> loaded, record = annealz.load_model("model.npz")
+    >>> loaded.digest == model.digest, record["note"]
+    (True, 'not trained')
+    """
     arrays = {name: np.asarray(getattr(model, name)) for name in _REQUIRED}
     if model.visible_means is not None:
         arrays["visible_means"] = np.asarray(model.visible_means)

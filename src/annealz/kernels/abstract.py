@@ -26,7 +26,28 @@ class Tuned(NamedTuple):
 
 
 class AbstractKernel(eqx.Module):
-    """One sweep of a Markov chain at a fixed beta."""
+    """One sweep of a Markov chain at a fixed beta.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> class Walk(annealz.AbstractKernel):
+    ...     def step(self, bits, x, path, beta):
+    ...         proposal = x + 0.5 * bits.normals(x.shape[-1], draw=0)
+    ...         gain = path.log_density(proposal, beta) - path.log_density(x, beta)
+    ...         is_taken = bits.uniforms(1, draw=1) <= jnp.exp(gain)[:, None]
+    ...         return jnp.where(is_taken, proposal, x)
+    ...
+    ...     def reversed(self):
+    ...         return self
+    >>> model = annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2)
+    >>> estimate = annealz.estimate_log_z(
+    ...     model, kernel=Walk(), base="standard", schedule="linear", num_steps=50, num_chains=50
+    ... )
+    >>> abs(estimate.log_z - 1.8379) < 5 * estimate.std_err  # log 2 pi
+    True
+    """
 
     @abc.abstractmethod
     def step(self, bits: Bits, x, path, beta) -> Float[Array, "chains ..."]:

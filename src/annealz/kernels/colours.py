@@ -24,6 +24,17 @@ class ColourGibbs(AbstractKernel):
     Parameters
     ----------
     blocks : (colours, width), the units of each colour; filled up with the number of units
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> ring = np.roll(np.eye(5), 1, 0) + np.roll(
+    ...     np.eye(5), -1, 0
+    ... )  # odd, so that no two colours do
+    >>> kernel = annealz.Ising(0.5 * ring).kernel()
+    >>> type(kernel).__name__, kernel.blocks.tolist()
+    ('ColourGibbs', [[0, 2], [1, 3], [4, 5]])
     """
 
     blocks: Int[Array, "colours width"]

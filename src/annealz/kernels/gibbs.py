@@ -18,7 +18,22 @@ __all__ = ["BlockGibbs"]
 
 
 class BlockGibbs(AbstractKernel):
-    """One sweep over both layers."""
+    """One sweep over both layers.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> estimate = annealz.estimate_log_z(
+    ...     random_rbm(4, 6),
+    ...     kernel=annealz.BlockGibbs(),
+    ...     schedule="linear",
+    ...     num_steps=100,
+    ...     num_chains=100,
+    ... )
+    >>> estimate.status.value
+    'ok'
+    """
 
     def step(self, bits: Bits, x, path: AbstractLatentPath, beta) -> Float[Array, "chains ..."]:
         return path.draw_state(bits, path.draw_latent(bits, x, beta), beta)

@@ -19,7 +19,25 @@ _DRAW = 2**32 - 2  # far from those of the proposal
 
 
 class Metropolised(AbstractKernel):
-    """Proposals of a reversible kernel, taken or refused."""
+    """Proposals of a reversible kernel, taken or refused.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> path = annealz.QPath(model.path(annealz.BernoulliBase.uniform(6)), q=0.9)
+    >>> estimate = annealz.estimate_log_z(
+    ...     model,
+    ...     path=path,
+    ...     kernel=annealz.Metropolised(annealz.BlockGibbs()),
+    ...     schedule="linear",
+    ...     num_steps=100,
+    ...     num_chains=100,
+    ... )
+    >>> abs(estimate.log_z - estimate.exact_log_z) < 5 * estimate.std_err
+    True
+    """
 
     proposal: AbstractKernel
 

@@ -24,7 +24,28 @@ __all__ = ["AbstractModel"]
 
 
 class AbstractModel(eqx.Module):
-    """An unnormalised distribution that can be annealed."""
+    """An unnormalised distribution that can be annealed.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> class Ring(annealz.AbstractModel):
+    ...     sites: int
+    ...     name: str = "ring"
+    ...
+    ...     def log_density(self, x):
+    ...         return (0.2 * x * jnp.roll(x, 1, -1) - 0.5 * x**2).sum(-1)
+    ...
+    ...     def base(self):
+    ...         return annealz.GaussianBase.standard(self.sites)
+    ...
+    ...     def kernel(self):
+    ...         return annealz.RandomWalk(step_size=0.5)
+    >>> estimate = annealz.estimate_log_z(Ring(4), schedule="linear", num_steps=100, num_chains=100)
+    >>> abs(estimate.log_z - 3.7629) < 5 * estimate.std_err  # 2 log 2 pi - log(0.84) / 2
+    True
+    """
 
     marginals: ClassVar[tuple[str, ...]] = ("visible",)
     """The sets of variables that may be annealed, the others summed out."""

@@ -32,6 +32,19 @@ class DBM(AbstractModel):
     weights : between neighbouring layers, (upper, lower), from the visible layer up
     biases : of every layer, from the visible one up
     visible_means : of the data, where they are known; for the base rate only
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(0)
+    >>> weights = [
+    ...     generator.normal(0, 0.5, (5, 6)),
+    ...     generator.normal(0, 0.5, (3, 5)),
+    ... ]  # (upper, lower)
+    >>> model = annealz.DBM(weights, biases=[np.zeros(6), np.zeros(5), np.zeros(3)])
+    >>> model.name, round(annealz.exact_log_z(model), 4)
+    ('dbm-6x5x3', 10.5508)
     """
 
     weights: tuple[Float[Array, "upper lower"], ...]

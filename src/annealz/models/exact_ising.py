@@ -24,7 +24,18 @@ CRITICAL_COUPLING = math.log(1 + math.sqrt(2)) / 2
 
 
 def square_ising_log_z(side: int | tuple[int, int], coupling: float | tuple[float, float]) -> float:
-    """log Z of (height, width) spins, with the coupling along rows and along columns."""
+    """log Z of (height, width) spins, with the coupling along rows and along columns.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> round(annealz.square_ising_log_z(2, 0.0), 4)  # 4 log 2
+    2.7726
+    >>> round(
+    ...     annealz.square_ising_log_z((32, 32), 0.4406868) / 1024, 4
+    ... )  # a spin, at the critical point
+    0.9303
+    """
     height, width = (side, side) if isinstance(side, int) else side
     along = (coupling, coupling) if isinstance(coupling, float | int) else coupling
     if min(height, width) < 2:
@@ -46,7 +57,7 @@ def square_ising_log_z(side: int | tuple[int, int], coupling: float | tuple[floa
         terms += [(even, 1), (odd, np.sign(modes).prod())]
     largest = max(size for size, _ in terms)
     total = sum(sign * math.exp(size - largest) for size, sign in terms)
-    return front - math.log(2) + largest + math.log(total)
+    return float(front - math.log(2) + largest + math.log(total))
 
 
 def _modes(width: int, horizontal: float, vertical: float, first: int) -> np.ndarray:

@@ -34,6 +34,16 @@ class GaussianRBM(AbstractLayered):
     hidden_bias : (hidden,)
     visible_bias : (visible,), the mean of the visible units where no hidden one is on
     scale : standard deviation of the visible units given the hidden ones, one or (visible,)
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> model = annealz.GaussianRBM(
+    ...     np.eye(2, 3), hidden_bias=[0.0, -1.0], visible_bias=np.zeros(3), scale=0.5
+    ... )
+    >>> model.name, round(annealz.exact_log_z(model), 4)
+    ('gaussian-rbm-2x3', 2.1255)
     """
 
     weights: Float[Array, "hidden visible"]

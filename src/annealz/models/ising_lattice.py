@@ -29,6 +29,14 @@ class SquareIsing(AbstractModel):
     side : the side, or (height, width), even
     coupling : K = J / kT, or K along rows and along columns
     field : h / kT, the same at every site
+
+    Examples
+    --------
+    >>> import annealz
+    >>> model = annealz.SquareIsing(8, coupling=0.3)
+    >>> estimate = annealz.estimate_log_z(model, schedule="linear", num_steps=100, num_chains=100)
+    >>> abs(estimate.log_z - annealz.square_ising_log_z(8, 0.3)) < 5 * estimate.std_err
+    True
     """
 
     couplings: Float[Array, "2"]

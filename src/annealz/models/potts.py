@@ -27,6 +27,16 @@ class Potts(AbstractModel):
     couplings : (units, units), symmetric, with zeros on the diagonal
     num_states : q
     fields : (units, states), zero by default
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> pair = annealz.Potts([[0.0, 1.0], [1.0, 0.0]], num_states=3)
+    >>> round(annealz.exact_log_z(pair), 4), round(float(np.log(3 * np.e + 6)), 4)
+    (2.6501, 2.6501)
+    >>> annealz.Potts.square(4, num_states=3, coupling=0.8).name
+    'potts-16x3'
     """
 
     couplings: Float[Array, "units units"]

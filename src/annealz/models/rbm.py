@@ -33,6 +33,19 @@ class RBM(AbstractModel):
     visible_means : (visible,), optional
         Mean of each visible unit over the training data, where it is known. It is no part of the
         distribution: the base rate base is built from it.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> weights = np.array([[1.0, -1.0, 0.5], [0.0, 2.0, 0.5]])
+    >>> model = annealz.RBM(weights, hidden_bias=[0.0, -1.0], visible_bias=[0.5, 0.0, 0.0])
+    >>> model.name, model.num_hidden, model.num_visible
+    ('rbm-2x3', 2, 3)
+    >>> round(annealz.exact_log_z(model), 4)
+    4.3819
+    >>> round(float(model.log_density(np.zeros(3))), 4)  # log 2 + log(1 + 1/e)
+    1.0064
     """
 
     weights: Float[Array, "hidden visible"]

@@ -29,6 +29,17 @@ class SoftmaxRBM(AbstractLayered):
     weights : (hidden, visible, states)
     hidden_bias : (hidden,)
     visible_bias : (visible, states)
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(0)
+    >>> model = annealz.SoftmaxRBM(
+    ...     generator.normal(0, 0.5, (3, 4, 5)), np.zeros(3), np.zeros((4, 5))
+    ... )
+    >>> model.name, round(annealz.exact_log_z(model), 4)
+    ('softmax-rbm-3x4x5', 9.2096)
     """
 
     weights: Float[Array, "hidden visible states"]

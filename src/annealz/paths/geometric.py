@@ -40,6 +40,14 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
     marginal : the layer whose states are annealed; the other one is summed out of the weights
     logits : of visible and hidden units at beta = 0; by default those of the base, and zeros
     offset : a constant of log p* at beta = 1, for models that are an RBM but for one
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> round(path.log_z0, 4)  # 10 log 2: at beta = 0 the hidden units count too
+    6.9315
     """
 
     base: AbstractBase

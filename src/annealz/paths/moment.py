@@ -67,6 +67,22 @@ def fit_moment_path(
     num_pilot_steps : annealing steps that carry the chains to the target, whose moments they give; as many
         sweeps follow at the target
     rate : of the first update; it falls to zero
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> fit = annealz.fit_moment_path(
+    ...     annealz.BernoulliBase.uniform(6),
+    ...     model,
+    ...     num_knots=2,
+    ...     num_chains=50,
+    ...     num_updates=50,
+    ...     num_pilot_steps=50,
+    ... )
+    >>> type(fit.path).__name__, fit.sweeps
+    ('TrajectoryPath', 10000)
     """
     counts = {"num_knots": num_knots, "num_chains": num_chains, "num_updates": num_updates}
     for name, count in {**counts, "num_pilot_steps": num_pilot_steps}.items():

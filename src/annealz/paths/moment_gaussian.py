@@ -42,6 +42,17 @@ class GaussianMomentPath(AbstractPath):
     base : where it starts
     mean, covariance : of the target
     log_z : the target's normaliser
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import PerfectKernel
+    >>> base = annealz.GaussianBase.standard(2)
+    >>> path = annealz.GaussianMomentPath(base, [3.0, -1.0], [[2.0, 0.5], [0.5, 1.0]], log_z=5.0)
+    >>> run = annealz.anneal(path, PerfectKernel(), annealz.linear(50), num_chains=200)
+    >>> end = annealz.log_z_along(run, [1.0])
+    >>> bool(abs(end.log_z[0] - 5.0) < 5 * end.std_err[0])
+    True
     """
 
     base: Any

@@ -37,6 +37,17 @@ class QPath(AbstractPath):
     between : the path whose ends are taken
     q : from 0 to below 1
     log_scale : c, about log Z_B / Z_A where that is known roughly
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> from annealz.testing import random_rbm
+    >>> straight = random_rbm(4, 6).path(annealz.BernoulliBase.uniform(6))
+    >>> path = annealz.QPath(straight, q=0.9)
+    >>> x = jnp.ones((1, 6))
+    >>> bool(jnp.allclose(path.log_density(x, 1.0), straight.log_density(x, 1.0), atol=1e-4))
+    True
     """
 
     base: Any

@@ -22,7 +22,17 @@ __all__ = ["TemperedPath"]
 
 
 class TemperedPath(AbstractPath):
-    """From a base to a model that tells its `log_density`."""
+    """From a base to a model that tells its `log_density`.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> model = annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2)
+    >>> path = annealz.TemperedPath(annealz.GaussianBase.standard(2), model)
+    >>> path.log_density(jnp.ones((1, 2)), 0.5).tolist()  # halfway between -1 and 0
+    [-0.5]
+    """
 
     base: AbstractBase
     model: AbstractModel

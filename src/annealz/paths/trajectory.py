@@ -41,6 +41,18 @@ class TrajectoryPath(AbstractBipartitePath):
     base : distribution of the visible units at beta = 0
     models : RBMs of equal sizes, in the order of the path; the last one is the target
     knots : the betas of the models, rising to 1; at equal distances by default
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> stages = [random_rbm(4, 6, scale) for scale in (0.3, 0.6, 1.0)]
+    >>> path = annealz.TrajectoryPath(annealz.BernoulliBase.uniform(6), stages)
+    >>> estimate = annealz.estimate_log_z(
+    ...     stages[-1], path=path, schedule="linear", num_steps=100, num_chains=100
+    ... )
+    >>> abs(estimate.log_z - estimate.exact_log_z) < 5 * estimate.std_err
+    True
     """
 
     base: AbstractBase

@@ -28,7 +28,15 @@ def check_max_step(max_step: float, num_steps: int) -> None:
 
 
 def decelerate(schedule: Schedule, max_step: float) -> Schedule:
-    """The schedule with its steps clipped to max_step, the others stretched in proportion."""
+    """The schedule with its steps clipped to max_step, the others stretched in proportion.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> fast = annealz.Schedule([0, 0.7, 0.8, 0.9, 1])
+    >>> annealz.decelerate(fast, max_step=0.4).betas.round(3).tolist()
+    [0.0, 0.4, 0.6, 0.8, 1.0]
+    """
     check_max_step(max_step, schedule.num_steps)
     steps = np.diff(schedule.betas)
     if steps.max() <= max_step * (1 + 1e-9):

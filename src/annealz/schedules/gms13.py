@@ -19,7 +19,17 @@ _LEAST_SHARE = 1e-3  # of the mean: a segment whose noisy cost is zero or negati
 
 
 def gms13(terrain: Terrain, num_steps: int) -> Schedule:
-    """The schedule of the means at the terrain's betas, taken as knots."""
+    """The schedule of the means at the terrain's betas, taken as knots.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> betas = np.linspace(0, 1, 5)
+    >>> terrain = annealz.Terrain(betas, mean=betas**2, variance=2 * betas, ess=np.full(5, 100.0))
+    >>> annealz.gms13(terrain, 10).betas.round(3).tolist()
+    [0.0, 0.19, 0.325, 0.435, 0.535, 0.62, 0.705, 0.784, 0.856, 0.928, 1.0]
+    """
     if num_steps < 1:
         raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
     knots, mean = terrain.betas, terrain.mean

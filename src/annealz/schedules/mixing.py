@@ -22,7 +22,18 @@ _EVEN_SHARE = 0.05
 
 
 def mixing(terrain: Terrain, num_steps: int) -> Schedule:
-    """The schedule of constant speed in √(g tau)."""
+    """The schedule of constant speed in √(g tau).
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> betas = np.linspace(0, 1, 5)
+    >>> flat, slow_end = np.ones(5), 1 + 9 * betas**4
+    >>> terrain = annealz.Terrain(betas, mean=betas, variance=flat, ess=100 * flat, tau=slow_end)
+    >>> annealz.mixing(terrain, 4).betas.round(3).tolist()  # small steps where chains remember
+    [0.0, 0.378, 0.667, 0.86, 1.0]
+    """
     if num_steps < 1:
         raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
     grid, friction = terrain.on_grid(with_memory=True)

@@ -29,6 +29,18 @@ class Schedule:
     betas : (K + 1,), strictly increasing from exactly 0 to exactly 1
     name : the rule that made it
     provenance : what the rule was given, as JSON values
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> schedule = annealz.Schedule(np.linspace(0, 1, 11) ** 2)
+    >>> schedule.num_steps, schedule.digest[:8]
+    (10, '0d4e5f38')
+    >>> annealz.Schedule([0, 0.5, 0.5, 1])
+    Traceback (most recent call last):
+        ...
+    ValueError: betas must increase strictly, got 0.5 then 0.5 at positions 1 and 2.
     """
 
     betas: np.ndarray
@@ -72,6 +84,7 @@ class Schedule:
 
     @property
     def num_steps(self) -> int:
+        """K."""
         return self.betas.size - 1
 
     @property
@@ -80,7 +93,17 @@ class Schedule:
         return hashlib.sha256(self.betas.astype("<f8").tobytes()).hexdigest()
 
     def save(self, path: str | Path) -> None:
-        """Write as JSON, atomically; betas keep every bit."""
+        """Write as JSON, atomically; betas keep every bit.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> annealz.sm08(145).save(
+        ...     "schedule.json"
+        ... )  # annealz estimate model.npz --schedule schedule.json
+        >>> annealz.Schedule.load("schedule.json") == annealz.sm08(145)
+        True
+        """
         record = {
             "format": _FORMAT,
             "name": self.name,
@@ -93,7 +116,16 @@ class Schedule:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a saved schedule, or betas from a JSON list, .npy, .txt or .csv file."""
+        """Read a saved schedule, or betas from a JSON list, .npy, .txt or .csv file.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> import numpy as np
+        >>> np.savetxt("betas.txt", [0, 0.1, 0.4, 1])
+        >>> annealz.Schedule.load("betas.txt").betas.tolist()
+        [0.0, 0.1, 0.4, 1.0]
+        """
         path = Path(path)
         try:
             return cls._read(path)
@@ -120,7 +152,14 @@ class Schedule:
         return schedule
 
     def plot(self, axes=None):
-        """beta against the fraction of steps; returns the matplotlib axes."""
+        """beta against the fraction of steps; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> axes = annealz.sm08(145).plot()
+        >>> axes.figure.savefig("schedule.png")
+        """
         from annealz.plots import plot_schedule
 
         return plot_schedule(self, axes)

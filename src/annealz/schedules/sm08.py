@@ -14,7 +14,15 @@ _SEGMENTS = ((500, 0.5), (4500, 0.9), (14500, 1.0))  # cumulative steps, beta re
 
 
 def sm08(num_steps: int) -> Schedule:
-    """Slow at the end, in the proportions 500 : 4,000 : 10,000."""
+    """Slow at the end, in the proportions 500 : 4,000 : 10,000.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> schedule = annealz.sm08(14_500)
+    >>> schedule.betas[[500, 4500]].tolist()
+    [0.5, 0.9]
+    """
     pieces, reached, done = [np.zeros(1)], 0.0, 0
     for cumulative, end in _SEGMENTS:
         until = (2 * num_steps * cumulative + 14500) // (2 * 14500)  # rounded to nearest

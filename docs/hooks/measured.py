@@ -1,0 +1,143 @@
+"""Tables of measured numbers, from the files that the benchmarks write: there is no copy to keep.
+
+A line `<!-- measured: NAME -->` of a page becomes what the function NAME here makes of the results.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # the tests read the tables without MkDocs
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+_LINE = re.compile(r"^<!-- measured: (?P<name>[a-z-]+) -->$", re.MULTILINE)
+_READING = {
+    "rbms / annealz": "annealz is faster than rbms by",
+    "plain JAX / annealz": "annealz is faster than plain JAX by",
+    "annealz / bare products": "annealz takes, of the bare products,",
+}
+
+
+def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files: "Files") -> str:
+    return fill(markdown)
+
+
+def fill(markdown: str) -> str:
+    """The page with its tables."""
+    results = {
+        name: json.loads((BENCHMARKS / f"{name}.json").read_text())
+        for name in ("results", "device-results")
+    }
+    return _LINE.sub(lambda match: TABLES[match["name"]](results), markdown)
+
+
+def _machine(found: dict[str, Any]) -> str:
+    results = found["results"]
+    about, rbms, settings = results["machine"], results["machine"]["rbms"], results["settings"]
+    others = max(results["cores_busy_with_other_programs"], 0)
+    return (
+        f"{about['cpu']}, {about['cores']} cores, Python {about['versions']['python']}, JAX "
+        f"{about['versions']['jax']}; rbms {rbms['rbms']} on torch {rbms['torch']} with {rbms['threads']} "
+        f"threads. {settings['num_chains']:,} chains of {settings['num_visible']} visible units; medians "
+        f"of {settings['num_rounds']} rounds in which all contestants took turns. Other programs took "
+        f"{others:.2f} cores meanwhile."
+    )
+
+
+def _race(found: dict[str, Any]) -> str:
+    race = found["results"]["race"]
+    names = list(next(iter(race.values())))
+    header = ["ms a step", *(f"{hidden} hidden units" for hidden in race)]
+    rows = []
+    for name in names:
+        cells = (race[hidden][name] for hidden in race)
+        texts = ("{:.3g} ({:.3g} … {:.3g})".format(c["ms_per_step"], *c["range"]) for c in cells)
+        rows.append([f"**{name}**" if name == "annealz" else name, *texts])
+    return _table(header, rows)
+
+
+def _ratios(found: dict[str, Any]) -> str:
+    ratios = found["results"]["ratios"]
+    rows = []
+    for name, reading in _READING.items():
+        cells = (ratios[hidden][name] for hidden in ratios)
+        texts = ("{:.2f}× ({:.2f} … {:.2f})".format(c["ratio"], *c["range"]) for c in cells)
+        rows.append([reading, *texts])
+    return _table(["", *(f"{hidden} hidden units" for hidden in ratios)], rows)
+
+
+def _agreement(found: dict[str, Any]) -> str:
+    same = found["results"]["agreement"]
+    rows = [["exact", f"{same['exact_log_z']:.4f}"]]
+    for name, log_z in same["log_z"].items():
+        error = same["std_err"][name]
+        rows.append([name, f"{log_z:.4f}" + ("" if error is None else f" ± {error:.4f}")])
+    header = ["", f"log Z, {same['num_hidden']} hidden units, {same['num_steps']:,} steps"]
+    return _table(header, rows)
+
+
+def _step_times(found: dict[str, Any]) -> str:
+    grid = found["results"]["step_times"]
+    chains = sorted({row["num_chains"] for row in grid})
+    cells = {(row["num_hidden"], row["num_chains"]): row["ms_per_step"] for row in grid}
+    rows = [
+        [f"{hidden} hidden units", *(f"{cells[hidden, n]:.3g}" for n in chains)]
+        for hidden in sorted({row["num_hidden"] for row in grid})
+    ]
+    return _table(["ms a step", *(f"{n:,} chains" for n in chains)], rows)
+
+
+def _whole_runs(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            f"{row['num_chains']:,}",
+            f"{row['num_steps']:,}",
+            f"{row['first_seconds']:.2f}",
+            f"{row['seconds']:.2f}",
+            f"{row['peak_mib']:.0f}",
+            f"{row['start_mib']:.0f}",
+        ]
+        for row in found["results"]["cases"]
+    ]
+    header = ["chains", "steps", "first run, s", "second, s", "peak MiB", "MiB before the run"]
+    return _table(header, rows)
+
+
+def _gpu(found: dict[str, Any]) -> str:
+    device = found["device-results"]
+    rows = [
+        [
+            row["model"],
+            f"{row['chains']:,}",
+            f"{row['steps']:,}",
+            f"**{row['fused']:.2f}**",
+            f"{row['xla']:.2f}",
+            f"{row['products']:.2f}",
+            f"{row['fused first']:.1f}",
+        ]
+        for row in device["rows"]
+    ]
+    header = ["model", "chains", "steps", "fused, s", "XLA's steps, s", "bare products, s"]
+    about = f"{device['device']}, JAX {device['jax']}.\n\n"
+    return about + _table([*header, "first fused run, s"], rows)
+
+
+TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "machine": _machine,
+    "race": _race,
+    "ratios": _ratios,
+    "agreement": _agreement,
+    "step-times": _step_times,
+    "whole-runs": _whole_runs,
+    "gpu": _gpu,
+}
+
+
+def _table(header: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
