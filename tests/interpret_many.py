@@ -52,24 +52,16 @@ keep("plain", forward(5))
 keep("plain reverse", reverse())
 WORK.choose_fused = lambda *_: fused
 keep("whole", forward(5))
-keep("pieces", forward(2))
+keep("pieces", forward(3))
 keep("reverse", reverse())
 
-stream = Stream(SEED, "anneal")
-betas = jnp.linspace(0, 1, 3, dtype=jnp.float32)
-span = Span(*map(jnp.int32, (0, 2, 1, 2)), 4)
-
-
-@jax.jit
-def run(indices):
-    zeros = jnp.zeros(21, jnp.float32)
-    chains = Chains(indices, path.sample(stream.at(0, indices)), zeros, zeros)
-    return fused(stream, chains, betas, span)[0]
-
-
-order = np.random.default_rng(SEED).permutation(21)
-for name, indices in (("in order", np.arange(21)), ("mixed", order)):
-    after = run(jnp.asarray(indices))
-    back = np.argsort(indices)
-    found[f"{name} x"], found[f"{name} weights"] = after.x[back], after.log_weights[back]
+stream, order = Stream(SEED, "anneal"), np.random.default_rng(SEED).permutation(21)
+zeros = jnp.zeros(21, jnp.float32)
+chains = Chains(jnp.asarray(order), path.sample(stream.at(0, order)), zeros, zeros)
+betas, span = linear(5).betas.astype(np.float32), Span(*map(jnp.int32, (0, 5, 2, 5)), 4)
+after, _ = jax.jit(lambda chains: fused(stream, chains, jnp.asarray(betas), span))(chains)
+back = np.argsort(order)
+found["mixed states"] = np.asarray(after.x)[back]
+high, low = (np.asarray(a, np.float64) for a in (after.log_weights, after.compensation))
+found["mixed log_weights"] = (high + low)[back]
 np.savez(sys.argv[1], **{name: np.asarray(value) for name, value in found.items()})
