@@ -8,18 +8,21 @@ that are independent that is (sum w)^2 / sum w^2.
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from annealz.along import Along, log_z_along
-from annealz.diagnostics import Judgement
+from annealz.convergence import Convergence, log_z_by_chains
+from annealz.diagnostics import Judgement, tail_in_words
 from annealz.islands import IslandJudgement
 from annealz.numerics import finite_or_none
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.status import Status
 from annealz.table import as_text
+from annealz.terrain import Terrain, terrain_of
 from annealz.thermodynamic import Integral, thermodynamic_log_z
 from annealz.two_sided import TwoSided
 
@@ -164,6 +167,22 @@ class Estimate:
         """log Z as the integral of the mean slope: a check of the forward run's arithmetic."""
         return thermodynamic_log_z(self.run)
 
+    def convergence(self) -> Convergence:
+        """log Z from the first chains, up to all."""
+        return log_z_by_chains(self.run, self.reverse)
+
+    @property
+    def terrain(self) -> Terrain:
+        """What the schedule's pilot saw of the path; where there was none, what the run itself saw."""
+        return terrain_of(self.run) if self.schedule.terrain is None else self.schedule.terrain
+
+    @property
+    def tail(self) -> str:
+        """The tail of the weights, in words."""
+        if isinstance(self.judgement, IslandJudgement):
+            return "resampled, without k̂"
+        return tail_in_words(self.judgement.pareto_k, self.num_chains)
+
     @property
     def provenance(self) -> dict[str, Any]:
         """What is needed to make this number again."""
@@ -238,6 +257,40 @@ class Estimate:
         from annealz.plots import plot_estimate
 
         return plot_estimate(self)
+
+    def plot_dwell(self, ax=None):
+        """The time spent at each beta, over the terrain; returns the matplotlib axes."""
+        return self.schedule.plot_dwell(ax, terrain=self.terrain)
+
+    def plot_ess(self, ax=None):
+        """On-the-fly ESS against the fraction of steps; returns the matplotlib axes."""
+        from annealz.plots import plot_ess
+
+        return plot_ess(self, ax)
+
+    def plot_weights(self, ax=None):
+        """Histogram of log w of the forward chains, with k-hat; returns the matplotlib axes."""
+        from annealz.plots import plot_weights
+
+        return plot_weights(self, ax)
+
+    def plot_work(self, ax=None):
+        """Forward and reverse work of a two-sided estimate; returns the matplotlib axes."""
+        from annealz.plots import plot_work
+
+        return plot_work(self, ax)
+
+    def plot_convergence(self, ax=None):
+        """log Z and its error from the first chains, up to all; returns the matplotlib axes."""
+        from annealz.plots import plot_convergence
+
+        return plot_convergence(self, ax)
+
+    def report(self, path: str | Path) -> None:
+        """Write all of it as one HTML page that needs nothing else."""
+        from annealz.report import write_report
+
+        write_report(self, path)
 
     def with_message(self, message: str) -> "Estimate":
         """The same with one thing more to say."""
