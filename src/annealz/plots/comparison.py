@@ -16,6 +16,7 @@ from annealz.plots.style import (
     legend_above,
     level_titles,
     new_axes,
+    plain,
     tidy,
 )
 
@@ -41,7 +42,7 @@ def plot_comparison(comparison: "Comparison") -> Figure:
     plot_contender_ess(comparison, right)
     right.tick_params(labelleft=False)
     level_titles(left, right)
-    figure.suptitle(f"{comparison.model}, equal total cost", fontweight="bold")
+    figure.suptitle(f"{plain(comparison.model)}, equal total cost", fontweight="bold")
     return figure
 
 

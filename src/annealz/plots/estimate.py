@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from annealz.plots.schedule import plot_schedule
-from annealz.plots.style import level_titles
+from annealz.plots.style import level_titles, plain
 from annealz.plots.weights import plot_ess, plot_weights, plot_work
 
 if TYPE_CHECKING:
@@ -22,6 +22,6 @@ def plot_estimate(estimate: "Estimate") -> Figure:
     plot_ess(estimate, middle)
     (plot_weights if estimate.two_sided is None else plot_work)(estimate, right)
     level_titles(left, middle, right)
-    title = f"{estimate.model}: log Z = {estimate.log_z:.3f} ± {estimate.std_err:.3f}"
+    title = f"{plain(estimate.model)}: log Z = {estimate.log_z:.3f} ± {estimate.std_err:.3f}"
     figure.suptitle(title, fontweight="bold")
     return figure

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from matplotlib.axes import Axes
 
-from annealz.plots.style import BLUE, GREEN, RED, legend_above, new_axes, tidy
+from annealz.plots.style import BLUE, GREEN, RED, legend_above, new_axes, plain, tidy
 from annealz.schedules.dwell import normalised
 from annealz.schedules.schedule import Schedule
 from annealz.terrain import Terrain
@@ -27,7 +27,7 @@ def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
     pick = np.unique(np.linspace(0, schedule.num_steps, _NUM_POINTS).astype(int))
     ax.plot(pick / schedule.num_steps, schedule.betas[pick], color=BLUE, lw=2)
     ax.set(xlabel="t = k / K", ylabel="β", xlim=(0, 1), ylim=(0, 1.01))
-    ax.set_title(f"schedule: {schedule.name}, {schedule.num_steps:,} steps")
+    ax.set_title(f"schedule: {plain(schedule.name)}, {schedule.num_steps:,} steps")
     tidy(ax)
     return ax
 
@@ -47,7 +47,7 @@ def plot_dwell(schedule: Schedule, terrain: Terrain | None = None, ax: Axes | No
         top = max(top, np.quantile(wanted, 0.98))
     ax.set(xlabel="β", xlim=(0, 1), ylim=(0, 1.15 * top))
     ax.set_ylabel("share of the steps per β")
-    ax.set_title(f"where {schedule.name} spends its steps")
+    ax.set_title(f"where {plain(schedule.name)} spends its steps")
     if terrain is not None:
         legend_above(ax, 3)
     tidy(ax)

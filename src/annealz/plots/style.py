@@ -22,6 +22,7 @@ __all__ = [
     "level_titles",
     "log_if_wide",
     "new_axes",
+    "plain",
     "tidy",
 ]
 
@@ -34,6 +35,11 @@ _LINE = 14  # points of a line of a legend
 def new_axes(ax: Axes | None, size: tuple[float, float] = (4.8, 3.4)) -> Axes:
     """The axes given, or those of a figure of their own."""
     return Figure(figsize=size, layout="constrained").add_subplot() if ax is None else ax
+
+
+def plain(name: str) -> str:
+    """A name as it is, though it has dollars, which would begin a formula."""
+    return name.replace("$", r"\$")
 
 
 def tidy(ax: Axes) -> None:

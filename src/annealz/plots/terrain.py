@@ -47,13 +47,13 @@ def plot_tau(terrain: Terrain, ax: Axes | None = None) -> Axes:
     ax = new_axes(ax)
     tau, bound = terrain.tau, terrain.tau_is_bound
     ax.plot(terrain.betas, tau, color=BLUE)
-    ax.plot(
-        terrain.betas[~bound], tau[~bound], "o", ms=4, color=BLUE, clip_on=False, label="measured"
-    )
-    if bound.any():
-        ax.plot(
-            terrain.betas[bound], tau[bound], "^", ms=6, color=RED, clip_on=False, label="at least"
-        )
+    for where, marker, size, color, label in (
+        (~bound, "o", 4, BLUE, "measured"),
+        (bound, "^", 6, RED, "at least"),
+    ):
+        if where.any():  # nothing, not clipped, would have a place of its own in the layout
+            points = terrain.betas[where], tau[where]
+            ax.plot(*points, marker, ms=size, color=color, clip_on=False, label=label)
     log_if_wide(ax, "y", tau)
     _finish(ax, "autocorrelation time τ(β)", "τ, sweeps")
     legend_above(ax)

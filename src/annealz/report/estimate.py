@@ -140,7 +140,7 @@ def _weight_figures(estimate: Estimate) -> Html:
         _shown(
             estimate.plot_weights(),
             "weights",
-            f"log weights of {size:,} forward chains; their upper tail makes the mean. {_tail(estimate)}.",
+            _tail(estimate),
         ),
     ]
     if estimate.two_sided is not None:
@@ -168,10 +168,13 @@ def _weight_figures(estimate: Estimate) -> Html:
 
 
 def _tail(estimate: Estimate) -> str:
-    words = estimate.tail[0].upper() + estimate.tail[1:]
+    words = f"log weights of {estimate.num_chains:,} forward chains: {estimate.tail}."
     if isinstance(estimate.judgement, IslandJudgement) or np.isnan(estimate.judgement.pareto_k):
         return words
-    return f"{words}; means of so many weights are trusted below {pareto_k_limit(estimate.num_chains):.2f}"
+    limit = f"{pareto_k_limit(estimate.num_chains):.2f}"
+    words += f" The upper tail makes the mean, which is trusted for k̂ below {limit}."
+    alone = " That is of the forward chains alone; log Z comes from both sides here."
+    return words + (alone if estimate.two_sided is not None else "")
 
 
 def _shown(ax, name: str, words: str) -> tuple[Html, str]:

@@ -62,5 +62,6 @@ def _titled(text: str, name: str, words: str) -> str:
     box = re.search(r'viewBox="[^"]*"', text)
     assert box is not None
     opened = f'<svg role="img" aria-labelledby="{name}-words" {box[0]}>'
-    told = f'<title id="{name}-words">{escape(words)}</title>'
+    said = escape(words.replace(r"\$", "$"))  # dollars are escaped in titles of axes
+    told = f'<title id="{name}-words">{said}</title>'
     return re.sub(r"<svg[^>]*>", lambda _: opened + told, text, count=1)
