@@ -151,8 +151,8 @@ def test_labels_are_whole_and_apart(visit, name):
     page = visit(name, "phone")
     assert page.evaluate(LABELS) == []
     sizes = page.evaluate(
-        "[...document.querySelectorAll('figure svg text')]"
-        ".map(e => parseFloat(getComputedStyle(e).fontSize) * Math.hypot(e.getScreenCTM().c, e.getScreenCTM().d))"
+        "[...document.querySelectorAll('svg text')].map(e => [getComputedStyle(e), e.getScreenCTM()])"
+        ".map(([style, map]) => parseFloat(style.fontSize) * Math.hypot(map.c, map.d))"
     )
     assert min(sizes) > 7.5
 

@@ -332,6 +332,8 @@ def test_options_and_what_cannot_be_recorded(estimate):
     assert "--max-seconds 9.0" in limited.text
     assert "--chains" not in limited.text
     assert any("depends on the machine" in note for note in limited.notes)
+    assert every.is_exact
+    assert not limited.is_exact
     named = again_of(estimate, asked=asked | {"schedule": "my betas.txt"})
     assert "--schedule 'my betas.txt'" in named.text
     assert "--steps" not in named.text

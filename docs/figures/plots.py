@@ -2,8 +2,8 @@
 
     python docs/figures/plots.py
 
-docs/images/estimate.png is the default estimate, `annealz estimate`; the others are of the same model from two
-sides, and of a comparison.
+docs/images/estimate.png is the default estimate, `annealz estimate`; the others are of the same model from
+two sides, and of a comparison.
 """
 
 from pathlib import Path

@@ -18,6 +18,8 @@ class Again(NamedTuple):
 
     text: str
     notes: list[str]
+    is_exact: bool = True
+    """Whether it gives the same bits, and not only as good a number."""
 
 
 def estimate_again(
@@ -57,15 +59,16 @@ def estimate_again(
         "along": settings.get("along"),
     }
     notes = _notes(asked["model"], settings["model_digest"], options["data"])
-    if options["max_seconds"] is not None:
+    is_exact = options["max_seconds"] is None
+    if not is_exact:
         notes.append("how many chains a time limit allows depends on the machine")
     objects = [name for name in ("path", "kernel", "base") if given.get(name)]
     objects += ["draws"] if settings.get("draws") == "given" else []
     objects += [] if is_planned else ["schedule"]
     if asked["model"] is not None and not objects:
-        return Again(_command("estimate", asked["model"], options), notes)
+        return Again(_command("estimate", asked["model"], options), notes, is_exact)
     notes += [f"{', '.join(objects)}: the objects that were given"] if objects else []
-    return Again(_call("estimate_log_z", asked["model"], options, objects), notes)
+    return Again(_call("estimate_log_z", asked["model"], options, objects), notes, is_exact)
 
 
 def compare_again(provenance: dict[str, Any]) -> Again:

@@ -209,7 +209,8 @@ def _again(estimate: Estimate) -> Again:
 def again_section(again: Again) -> Html:
     """What to type, and what must be said with it."""
     notes = [items(again.notes)] if again.notes else []
-    promise = "With the versions below, on a processor of the same kind, this gives the same bits:"
+    given = "the same bits" if again.is_exact else "another run like it"
+    promise = f"With the versions below, on a processor of the same kind, this gives {given}:"
     return section("Make it again", tag("p", promise), code(again.text), *notes)
 
 
