@@ -168,17 +168,45 @@ class Estimate:
         return thermodynamic_log_z(self.run)
 
     def convergence(self) -> Convergence:
-        """log Z from the first chains, up to all."""
+        """log Z from the first chains, up to all.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> path = estimate.convergence()
+        >>> int(path.num_chains[-1]), bool(abs(path.log_z[-1] - estimate.log_z) < 1e-9)
+        (100, True)
+        """
         return log_z_by_chains(self.run, self.reverse)
 
     @property
     def terrain(self) -> Terrain:
-        """What the schedule's pilot saw of the path; where there was none, what the run itself saw."""
+        """What the schedule's pilot saw of the path; where there was none, what the run itself saw.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> estimate.terrain.tau is not None  # mixing's pilot measures it
+        True
+        """
         return terrain_of(self.run) if self.schedule.terrain is None else self.schedule.terrain
 
     @property
     def tail(self) -> str:
-        """The tail of the weights, in words."""
+        """The tail of the weights, in words.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> estimate.tail.endswith("a light tail")
+        True
+        """
         if isinstance(self.judgement, IslandJudgement):
             return "resampled, without k̂"
         return tail_in_words(self.judgement.pareto_k, self.num_chains)
@@ -259,35 +287,90 @@ class Estimate:
         return plot_estimate(self)
 
     def plot_dwell(self, ax=None):
-        """The time spent at each beta, over the terrain; returns the matplotlib axes."""
+        """The time spent at each beta, over the terrain; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> ax = estimate.plot_dwell()
+        >>> ax.figure.savefig("dwell.png")
+        """
         return self.schedule.plot_dwell(ax, terrain=self.terrain)
 
     def plot_ess(self, ax=None):
-        """On-the-fly ESS against the fraction of steps; returns the matplotlib axes."""
+        """On-the-fly ESS against the fraction of steps; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> ax = estimate.plot_ess()
+        >>> ax.figure.savefig("ess.png")
+        """
         from annealz.plots import plot_ess
 
         return plot_ess(self, ax)
 
     def plot_weights(self, ax=None):
-        """Histogram of log w of the forward chains, with k-hat; returns the matplotlib axes."""
+        """Histogram of log w of the forward chains, with k-hat; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> ax = estimate.plot_weights()
+        >>> ax.figure.savefig("weights.png")
+        """
         from annealz.plots import plot_weights
 
         return plot_weights(self, ax)
 
     def plot_work(self, ax=None):
-        """Forward and reverse work of a two-sided estimate; returns the matplotlib axes."""
+        """Forward and reverse work of a two-sided estimate; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(
+        ...     random_rbm(4, 6), num_steps=100, num_chains=100, two_sided=True
+        ... )
+        >>> ax = estimate.plot_work()
+        >>> ax.figure.savefig("work.png")
+        """
         from annealz.plots import plot_work
 
         return plot_work(self, ax)
 
     def plot_convergence(self, ax=None):
-        """log Z and its error from the first chains, up to all; returns the matplotlib axes."""
+        """log Z and its error from the first chains, up to all; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> ax = estimate.plot_convergence()
+        >>> ax.figure.savefig("convergence.png")
+        """
         from annealz.plots import plot_convergence
 
         return plot_convergence(self, ax)
 
     def report(self, path: str | Path) -> None:
-        """Write all of it as one HTML page that needs nothing else."""
+        """Write all of it as one HTML page that needs nothing else.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> estimate.report("page.html")
+        """
         from annealz.report import write_report
 
         write_report(self, path)

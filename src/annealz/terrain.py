@@ -149,7 +149,17 @@ class Terrain:
         return cls(**arrays, **meta)
 
     def to_record(self) -> dict[str, Any]:
-        """The same as JSON values, which keep every bit."""
+        """The same as JSON values, which keep every bit.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75], mean=[0, 1, 2], variance=[1, 2, 4], ess=[50, 50, 50], tau=[1, 3, 2]
+        ... )
+        >>> terrain.to_record()["variance"]
+        [1.0, 2.0, 4.0]
+        """
         columns = {name: getattr(self, name).tolist() for name in self._columns}
         return columns | {
             "sweeps": self.sweeps,
@@ -159,7 +169,17 @@ class Terrain:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
-        """The terrain of such a record."""
+        """The terrain of such a record.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75], mean=[0, 1, 2], variance=[1, 2, 4], ess=[50, 50, 50], tau=[1, 3, 2]
+        ... )
+        >>> annealz.Terrain.from_record(terrain.to_record()).tau
+        array([1., 3., 2.])
+        """
         try:
             return cls(**record)
         except TypeError as error:
@@ -172,19 +192,46 @@ class Terrain:
         return plot_terrain(self)
 
     def plot_mean(self, ax=None):
-        """Mean of the slope against beta; returns the matplotlib axes."""
+        """Mean of the slope against beta; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75], mean=[0, 1, 2], variance=[1, 2, 4], ess=[50, 50, 50], tau=[1, 3, 2]
+        ... )
+        >>> terrain.plot_mean().figure.savefig("mean.png")
+        """
         from annealz.plots import plot_mean
 
         return plot_mean(self, ax)
 
     def plot_variance(self, ax=None):
-        """Variance g of the slope against beta, raw and smoothed; returns the matplotlib axes."""
+        """Variance g of the slope against beta, raw and smoothed; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75], mean=[0, 1, 2], variance=[1, 2, 4], ess=[50, 50, 50], tau=[1, 3, 2]
+        ... )
+        >>> terrain.plot_variance().figure.savefig("variance.png")
+        """
         from annealz.plots import plot_variance
 
         return plot_variance(self, ax)
 
     def plot_tau(self, ax=None):
-        """Autocorrelation time of the slope against beta; returns the matplotlib axes."""
+        """Autocorrelation time of the slope against beta; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75], mean=[0, 1, 2], variance=[1, 2, 4], ess=[50, 50, 50], tau=[1, 3, 2]
+        ... )
+        >>> terrain.plot_tau().figure.savefig("tau.png")
+        """
         from annealz.plots import plot_tau
 
         return plot_tau(self, ax)

@@ -133,7 +133,14 @@ class Schedule:
         return plot_schedule(self, ax)
 
     def plot_dwell(self, ax=None, *, terrain: Terrain | None = None):
-        """The time spent at each beta, over the terrain: the rule's own, or another one."""
+        """The time spent at each beta, over the terrain: the rule's own, or another one.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> ax = annealz.sm08(145).plot_dwell()
+        >>> ax.figure.savefig("dwell.png")
+        """
         from annealz.plots import plot_dwell
 
         return plot_dwell(self, self.terrain if terrain is None else terrain, ax)
