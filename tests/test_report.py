@@ -114,11 +114,18 @@ def comparison():
     )
 
 
+@pytest.fixture(scope="module")
+def texts(estimate, both, comparison) -> dict[str, str]:
+    """Their pages."""
+    results = {"estimate": estimate, "both": both, "comparison": comparison}
+    return {name: render_report(result) for name, result in results.items()}
+
+
 # --- what a page holds -----------------------------------------------------------------------
 
 
-def test_the_number_its_error_and_its_status_come_first(estimate):
-    page = Page(render_report(estimate))
+def test_the_number_its_error_and_its_status_come_first(estimate, texts):
+    page = Page(texts["estimate"])
     assert page.all("h1") == [f"log Z of {HOSTILE}"]
     assert page.all("p")[0] == f"{estimate.log_z:.4f} ± {estimate.std_err:.4f}"
     low, high = estimate.interval()
@@ -129,11 +136,11 @@ def test_the_number_its_error_and_its_status_come_first(estimate):
     assert shown["status"] == "ok"
 
 
-def test_every_picture_is_there_and_says_in_words_what_it_shows(estimate, both):
+def test_every_picture_is_there_and_says_in_words_what_it_shows(estimate, both, texts):
     path = ["schedule", "dwell", "variance"]
-    one = Page(render_report(estimate))
+    one = Page(texts["estimate"])
     assert one.figures() == [*path, "tau", "ess", "weights", "convergence"]
-    two = Page(render_report(both))
+    two = Page(texts["both"])
     assert two.figures() == [*path, "ess", "weights", "work", "convergence"]
     for page in (one, two):
         assert all(len(words) > 40 for words in page.all("title")[1:])
@@ -150,16 +157,16 @@ def test_every_picture_is_there_and_says_in_words_what_it_shows(estimate, both):
     )
 
 
-def test_cost_and_provenance(estimate, both):
-    page, cells = Page(render_report(both)), {}
-    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', render_report(both))
+def test_cost_and_provenance(estimate, both, texts):
+    page, cells = Page(texts["both"]), {}
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', texts["both"])
     for name, rest in rows:
         cells[name] = re.findall(r"<td>(.*?)</td>", rest)
     assert cells["forward run"][0] == f"{both.run.sweeps:,}"
     assert cells["reverse run and its draws"][0] == f"{both.reverse.sweeps:,}"
     assert cells["all"] == [f"{sum(both.sweeps.values()):,}", f"{both.seconds:.1f}"]
     assert {"part", "sweeps", "seconds"} < set(page.all("th"))
-    text = render_report(estimate)
+    text = texts["estimate"]
     settings = estimate.settings
     for part in (settings["model_digest"], estimate.schedule.digest, settings["base_digest"]):
         assert part in text
@@ -197,7 +204,7 @@ def test_a_bad_status_says_why_and_what_to_do(tmp_path):
 def test_tiny_runs_have_a_page():
     model = annealz.RBM(np.ones((1, 1)), np.zeros(1), np.zeros(1))
     ten = annealz.estimate_log_z(model, schedule="linear", num_steps=2, num_chains=10)
-    for count in (1, 2, 10):
+    for count in (1, 10):
         run = dataclasses.replace(ten.run, log_weights=ten.log_weights[:count])
         text = render_report(estimate_of(ten.settings, run, None))
         assert ("unknown" in Page(text).all("p")[0]) == (count < 10)
@@ -224,12 +231,8 @@ def test_a_comparison_has_a_page(comparison):
 # --- nothing from outside, nothing that runs -------------------------------------------------
 
 
-def pages(estimate, both, comparison) -> list[str]:
-    return [render_report(what) for what in (estimate, both, comparison)]
-
-
-def test_pages_hold_all_they_show(estimate, both, comparison):
-    for text in pages(estimate, both, comparison):
+def test_pages_hold_all_they_show(texts):
+    for text in texts.values():
         page = Page(text)
         kinds = {tag for tag, _ in page.tags}
         assert not kinds & {"script", "link", "img", "iframe", "object", "image", "foreignobject"}
@@ -256,9 +259,9 @@ def test_names_are_escaped_everywhere(estimate, comparison):
     assert "schedule: <b>$\\frac$ & $</b>, 40 steps" in Page(text).all("text")
 
 
-def test_pictures_share_no_names_and_have_the_pages_colours(estimate, both, comparison):
+def test_pictures_share_no_names_and_have_the_pages_colours(texts):
     palette = (style.BLUE, style.RED, style.GREEN, style.PURPLE, style.GREY, style.INK)
-    for text in pages(estimate, both, comparison):
+    for text in texts.values():
         names = Page(text).names()
         assert len(set(names)) == len(names)
         used = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", text))
@@ -271,23 +274,23 @@ def test_pictures_share_no_names_and_have_the_pages_colours(estimate, both, comp
         assert all(declared.count(name) == 2 for name in variables)  # light and dark
 
 
-def test_equal_results_have_equal_pages(folder, estimate):
-    assert render_report(read_estimate(RunFolder(folder))) == render_report(estimate)
+def test_equal_results_have_equal_pages(folder, texts):
+    assert render_report(read_estimate(RunFolder(folder))) == texts["estimate"]
 
 
 # --- the command that makes it again ---------------------------------------------------------
 
 
-def test_the_command_gives_the_same_number(capsys, folder, estimate):
-    command = Page(render_report(estimate)).command()
+def test_the_command_gives_the_same_number(capsys, folder, estimate, texts):
+    command = Page(texts["estimate"]).command()
     assert shlex.split(command)[:2] == ["annealz", "estimate"]
     status, out, _ = run(capsys, *shlex.split(command)[1:], "--quiet", "--json")
     assert status == 0
     assert json.loads(out)["log_z"] == estimate.log_z
 
 
-def test_the_call_gives_the_same_number(both):
-    call = Page(render_report(both)).command()
+def test_the_call_gives_the_same_number(both, texts):
+    call = Page(texts["both"]).command()
     again = eval(call, {"annealz": annealz, "model": MODEL})
     assert again.log_z == both.log_z
 
@@ -385,12 +388,12 @@ def test_a_damaged_terrain_is_named(folder, tmp_path):
 # --- the command line ------------------------------------------------------------------------
 
 
-def test_report_goes_into_the_folder_or_where_it_is_wanted(capsys, folder, estimate, tmp_path):
+def test_report_goes_into_the_folder_or_where_it_is_wanted(capsys, folder, tmp_path, texts):
     assert run(capsys, "report", folder) == (0, f"report: {folder / 'report.html'}\n", "")
-    assert (folder / "report.html").read_text() == render_report(estimate)
+    assert (folder / "report.html").read_text() == texts["estimate"]
     status, out, _ = run(capsys, "report", folder, "-o", "page.html")
     assert (status, out) == (0, "report: page.html\n")
-    assert (tmp_path / "page.html").read_text() == render_report(estimate)
+    assert (tmp_path / "page.html").read_text() == texts["estimate"]
 
 
 def test_a_new_run_drops_the_old_page(tmp_path):
@@ -465,6 +468,6 @@ def test_json_stays_one_object_and_the_table_tells_the_page(capsys, tmp_path):
     assert Page((tmp_path / "a.html").read_text()).all("h1") == ["log Z of m"]
 
 
-def test_a_resumed_run_can_be_reported(capsys, folder, tmp_path, estimate):
+def test_a_resumed_run_can_be_reported(capsys, folder, tmp_path, texts):
     assert _status(["resume", str(folder), "--report", "page.html", "--quiet"]) == 0
-    assert (tmp_path / "page.html").read_text() == render_report(estimate)
+    assert (tmp_path / "page.html").read_text() == texts["estimate"]
