@@ -27,7 +27,7 @@ test-browser: chromium $(READY) ## reports in a browser: Debian's chromium, inst
 
 chromium:
 	@command -v chromium >/dev/null || { \
-	  $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium; }
+	  $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core; }
 
 pictures: chromium $(READY) ## the pictures and screenshots of README and docs
 	$(BIN)/python docs/figures/plots.py

@@ -5,7 +5,6 @@
 Desktop, phone and dark of a two-sided estimate, an estimate that cannot be trusted, and a comparison.
 """
 
-import os
 import shutil
 import tempfile
 from io import BytesIO
@@ -28,8 +27,7 @@ def main() -> None:
         folder = Path(name)
         make_reports(folder)
         with sync_playwright() as driver:
-            arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-            browser = driver.chromium.launch(executable_path=browser_file, args=arguments)
+            browser = driver.chromium.launch(executable_path=browser_file)
             save(shoot(browser, folder / "both.html"), "report-desktop")
             save(shoot(browser, folder / "both.html", scheme="dark", height=1250), "report-dark")
             save(shoot(browser, folder / "bad.html", height=900), "report-unreliable")
