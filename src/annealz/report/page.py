@@ -4,6 +4,7 @@ The page forbids itself all that it does not hold (Content-Security-Policy): no 
 fetched, whatever a model is called.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -83,8 +84,9 @@ def items(entries: Iterable[str]) -> Html:
 
 
 def code(text: str) -> Html:
-    """Something to be typed."""
-    return tag("pre", tag("code", text))
+    """Something to be typed: lines break between words, and not after the dashes of an option."""
+    words = (part if part.isspace() else tag("span", part) for part in re.findall(r"\s+|\S+", text))
+    return tag("pre", tag("code", *words))
 
 
 def figures(*shown: tuple[Html, str]) -> Html:
