@@ -8,7 +8,6 @@ that are independent that is (sum w)^2 / sum w^2.
 """
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from annealz.along import Along, log_z_along
 from annealz.convergence import Convergence, log_z_by_chains
 from annealz.diagnostics import Judgement, tail_in_words
+from annealz.drawn import Drawn
 from annealz.islands import IslandJudgement
 from annealz.numerics import finite_or_none
 from annealz.run import Run, Trace
@@ -30,7 +30,7 @@ __all__ = ["Estimate"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Estimate:
+class Estimate(Drawn):
     """log Z, and all that stands behind it."""
 
     settings: dict[str, Any]
@@ -279,101 +279,6 @@ class Estimate:
         )
         notes = "".join(f"<p>{message}</p>" for message in self.messages)
         return f"<table>{cells}</table>{notes}"
-
-    def plot(self):
-        """beta(t), on-the-fly ESS and the histogram of log w: a matplotlib figure."""
-        from annealz.plots import plot_estimate
-
-        return plot_estimate(self)
-
-    def plot_dwell(self, ax=None):
-        """The time spent at each beta, over the terrain; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_dwell()
-        >>> ax.figure.savefig("dwell.png")
-        """
-        return self.schedule.plot_dwell(ax, terrain=self.terrain)
-
-    def plot_ess(self, ax=None):
-        """On-the-fly ESS against the fraction of steps; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_ess()
-        >>> ax.figure.savefig("ess.png")
-        """
-        from annealz.plots import plot_ess
-
-        return plot_ess(self, ax)
-
-    def plot_weights(self, ax=None):
-        """Histogram of log w of the forward chains, with k-hat; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_weights()
-        >>> ax.figure.savefig("weights.png")
-        """
-        from annealz.plots import plot_weights
-
-        return plot_weights(self, ax)
-
-    def plot_work(self, ax=None):
-        """Forward and reverse work of a two-sided estimate; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(
-        ...     random_rbm(4, 6), num_steps=100, num_chains=100, two_sided=True
-        ... )
-        >>> ax = estimate.plot_work()
-        >>> ax.figure.savefig("work.png")
-        """
-        from annealz.plots import plot_work
-
-        return plot_work(self, ax)
-
-    def plot_convergence(self, ax=None):
-        """log Z and its error from the first chains, up to all; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_convergence()
-        >>> ax.figure.savefig("convergence.png")
-        """
-        from annealz.plots import plot_convergence
-
-        return plot_convergence(self, ax)
-
-    def report(self, path: str | Path) -> None:
-        """Write all of it as one HTML page that needs nothing else.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> estimate.report("page.html")
-        """
-        from annealz.report import write_report
-
-        write_report(self, path)
 
     def with_message(self, message: str) -> "Estimate":
         """The same with one thing more to say."""
