@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RBMS := .venv-rbms
 PRESET ?= quick
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-slow test-gpu lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage evidence install clean help
+.PHONY: estimate test test-slow test-gpu test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage evidence install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -20,6 +21,18 @@ test: $(READY) ## the tests
 
 test-slow: $(READY) ## the slow statistical sweeps as well
 	$(BIN)/python -m pytest -m "not gpu"
+
+test-browser: chromium $(READY) ## reports in a browser: Debian's chromium, installed where it is missing
+	$(BIN)/python -m pytest tests/test_browser.py -rs
+
+chromium:
+	@command -v chromium >/dev/null || { \
+	  $(SUDO) apt-get update -q && $(SUDO) apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core; }
+
+pictures: chromium $(READY) ## the pictures and screenshots of README and docs
+	$(BIN)/python docs/figures/plots.py
+	$(BIN)/python docs/figures/screenshots.py
+	$(BIN)/python docs/figures/gms13.py
 
 lint: $(READY) ## ruff and pyright
 	$(BIN)/ruff check .

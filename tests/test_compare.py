@@ -126,7 +126,8 @@ def contender(name: str, spread: float, num_chains: int = 2000, num_replicates: 
     """Gaussian log weights of this standard deviation: ESS is about N exp(-spread^2)."""
     seed = [ord(letter) for letter in name]
     weights = np.random.default_rng(seed).normal(0, spread, (num_replicates, num_chains))
-    return Contender(name, 10, 1.0, weights, {"pilot": 0, "main": 10 * num_chains})
+    betas = np.linspace(0, 1, 11)
+    return Contender(name, 10, 1.0, weights, {"pilot": 0, "main": 10 * num_chains}, betas)
 
 
 def compared(*contenders: Contender) -> Comparison:

@@ -56,5 +56,5 @@ def test_every_supported_python_is_tested():
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
     oldest = PROJECT["requires-python"].removeprefix(">=")
     assert f'"{oldest}"' in workflow
-    for step in ("make lint", "make test"):
+    for step in ("make lint", "make test", "make test-browser"):
         assert f"run: {step}\n" in workflow

@@ -8,6 +8,7 @@ Judged by the ESS of a run, averaged over replicates; differences by Welch's t a
 """
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from annealz.problem import choose_problem
 from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps
 from annealz.status import Status
+from annealz.versions import versions
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
 
@@ -44,6 +46,8 @@ class Contender:
     log_weights: np.ndarray
     """(replicates, chains)."""
     sweeps: dict[str, int]
+    betas: np.ndarray
+    """(num_steps + 1,), of the first replicate."""
 
     @property
     def log_z(self) -> float:
@@ -87,6 +91,8 @@ class Comparison:
     exact_log_z: float | None
     contenders: list[Contender]
     messages: tuple[str, ...]
+    provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """What is needed to make this again, and the seconds that it took."""
 
     @property
     def verdict(self) -> str:
@@ -128,6 +134,70 @@ class Comparison:
 
         return plot_comparison(self)
 
+    def plot_log_z(self, ax=None):
+        """log Z of every schedule with its error; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> comparison = annealz.compare_schedules(
+        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
+        ... )
+        >>> comparison.plot_log_z().figure.savefig("log-z.png")
+        """
+        from annealz.plots import plot_contender_log_z
+
+        return plot_contender_log_z(self, ax)
+
+    def plot_ess(self, ax=None):
+        """ESS of every replicate of every schedule; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> comparison = annealz.compare_schedules(
+        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
+        ... )
+        >>> comparison.plot_ess().figure.savefig("ess.png")
+        """
+        from annealz.plots import plot_contender_ess
+
+        return plot_contender_ess(self, ax)
+
+    def plot_schedules(self, ax=None):
+        """beta against the fraction of steps, of every schedule; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> comparison = annealz.compare_schedules(
+        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
+        ... )
+        >>> comparison.plot_schedules().figure.savefig("schedules.png")
+        """
+        from annealz.plots import plot_contender_schedules
+
+        return plot_contender_schedules(self, ax)
+
+    def report(self, path: str | Path) -> None:
+        """Write all of it as one HTML page that needs nothing else.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> comparison = annealz.compare_schedules(
+        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
+        ... )
+        >>> comparison.report("page.html")
+        """
+        from annealz.report import write_report
+
+        write_report(self, path)
+
 
 def compare_schedules(
     model: AbstractModel | str | Path,
@@ -167,6 +237,8 @@ def compare_schedules(
         raise ValueError(f"schedules must be some of {', '.join(SCHEDULE_NAMES)}, got none.")
     for name in schedules:
         check_name(name)
+    began = time.monotonic()
+    given = {"path": path is not None, "kernel": kernel is not None}
     problem = choose_problem(model, base=base, data=data, path=path, kernel=kernel)
     problem = problem.prepared(seed, num_steps * num_chains)
     path, kernel = problem.states, problem.kernel
@@ -183,7 +255,7 @@ def compare_schedules(
                 f"{name} is left out: its pilot of {pilot:,} sweeps is all of the budget."
             )
             continue
-        rows = []
+        rows, betas = [], np.empty(0)
         try:
             for replicate in range(num_replicates):
                 here = derive_seed(seed, name, replicate)
@@ -208,11 +280,12 @@ def compare_schedules(
                     on_progress=report,
                 )
                 rows.append(run.log_weights)
+                betas = schedule.betas if replicate == 0 else betas
         except ValueError as error:
             messages.append(f"{name} is left out: {error}")
             continue
         sweeps = {"pilot": pilot, "main": steps * num_chains}
-        contenders.append(Contender(name, steps, path.log_z0, np.array(rows), sweeps))
+        contenders.append(Contender(name, steps, path.log_z0, np.array(rows), sweeps, betas))
     if not contenders:
         raise ValueError(f"no schedule could be run: {' '.join(messages)}")
     known = problem.exact_log_z
@@ -227,6 +300,21 @@ def compare_schedules(
         exact_log_z=known,
         contenders=contenders,
         messages=tuple(messages),
+        provenance={
+            "model": str(model) if isinstance(model, str | Path) else None,
+            "model_digest": problem.model.digest,
+            "given": given | {"base": not isinstance(base, str)},
+            "base": base if isinstance(base, str) else None,
+            "data": data is not None,
+            "schedules": list(schedules),
+            "num_steps": num_steps,
+            "num_chains": num_chains,
+            "num_replicates": num_replicates,
+            "seed": seed,
+            "tuning_sweeps": problem.pilot_sweeps,
+            "seconds": time.monotonic() - began,
+            "versions": versions(),
+        },
     )
 
 

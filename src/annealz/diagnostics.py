@@ -58,7 +58,7 @@ from annealz.estimators import (
 )
 from annealz.status import Findings, Found, Message, check_level, longer
 
-__all__ = ["Judgement", "judge", "pareto_k", "pareto_k_limit"]
+__all__ = ["Judgement", "judge", "pareto_k", "pareto_k_limit", "tail_in_words"]
 
 _MIN_CHAINS = 25
 _MIN_ESS = 25
@@ -142,6 +142,17 @@ def pareto_k(log_weights: np.ndarray) -> float:
             return float(array_stats.psislw(log_weights.max() - log_weights)[1])  # takes -log w
     except ValueError:  # the largest weights are all equal: a bounded tail
         return -np.inf
+
+
+def tail_in_words(k: float, num_chains: int) -> str:
+    """What a k-hat of so many weights says of their tail."""
+    if np.isnan(k):
+        return "too few chains to tell the tail"
+    if k == -np.inf:
+        return "no tail, the largest are equal"
+    if not k < pareto_k_limit(num_chains):
+        return f"k̂ = {k:.2f}, a heavy tail"
+    return f"k̂ = {k:.2f}, a {'light' if k < _LIGHT_TAIL else 'moderate'} tail"
 
 
 def pareto_k_limit(num_chains: int) -> float:

@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 
 from annealz.along import Along, log_z_along
-from annealz.diagnostics import Judgement
+from annealz.convergence import Convergence, log_z_by_chains
+from annealz.diagnostics import Judgement, tail_in_words
+from annealz.drawn import Drawn
 from annealz.islands import IslandJudgement
 from annealz.numerics import finite_or_none
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.status import Status
 from annealz.table import as_text
+from annealz.terrain import Terrain, terrain_of
 from annealz.thermodynamic import Integral, thermodynamic_log_z
 from annealz.two_sided import TwoSided
 
@@ -27,7 +30,7 @@ __all__ = ["Estimate"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Estimate:
+class Estimate(Drawn):
     """log Z, and all that stands behind it.
 
     Examples
@@ -215,6 +218,50 @@ class Estimate:
         """log Z as the integral of the mean slope: a check of the forward run's arithmetic."""
         return thermodynamic_log_z(self.run)
 
+    def convergence(self) -> Convergence:
+        """log Z from the first chains, up to all.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> path = estimate.convergence()
+        >>> int(path.num_chains[-1]), bool(abs(path.log_z[-1] - estimate.log_z) < 1e-9)
+        (100, True)
+        """
+        return log_z_by_chains(self.run, self.reverse)
+
+    @property
+    def terrain(self) -> Terrain:
+        """What the schedule's pilot saw of the path; where there was none, what the run itself saw.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> estimate.terrain.tau is not None  # mixing's pilot measures it
+        True
+        """
+        return terrain_of(self.run) if self.schedule.terrain is None else self.schedule.terrain
+
+    @property
+    def tail(self) -> str:
+        """The tail of the weights, in words.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> estimate.tail.endswith("a light tail")
+        True
+        """
+        if isinstance(self.judgement, IslandJudgement):
+            return "resampled, without k̂"
+        return tail_in_words(self.judgement.pareto_k, self.num_chains)
+
     @property
     def provenance(self) -> dict[str, Any]:
         """What is needed to make this number again."""
@@ -283,12 +330,6 @@ class Estimate:
         )
         notes = "".join(f"<p>{message}</p>" for message in self.messages)
         return f"<table>{cells}</table>{notes}"
-
-    def plot(self):
-        """beta(t), on-the-fly ESS and the histogram of log w: a matplotlib figure."""
-        from annealz.plots import plot_estimate
-
-        return plot_estimate(self)
 
     def with_message(self, message: str) -> "Estimate":
         """The same with one thing more to say."""

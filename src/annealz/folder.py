@@ -7,6 +7,7 @@ checkpoint.npz   the run in the middle; gone when it is done. Of later parts: ch
 part-1.npz       finished parts of a run that has several; gone when all are done
 run.npz          log weights, traces and last states of the finished run; reverse.npz of the reverse one
 estimate.json    the result, as `annealz estimate --json` prints it
+report.html      the result as a page, where `annealz report` made it
 run.json         settings and versions; written first, so that it marks the folder as a run's
 """
 
@@ -41,6 +42,7 @@ _FILES = (
     "reverse.npz",
     "estimate.json",
 )
+_REPORT = "report.html"
 _FIRST_PART = "part-1"
 
 
@@ -63,6 +65,24 @@ class RunFolder:
 
     def is_done(self) -> bool:
         return (self.path / "run.npz").exists()
+
+    @property
+    def report(self) -> Path:
+        """Where the page of the result belongs."""
+        return self.path / _REPORT
+
+    def check_done(self) -> None:
+        """Refuse what is no finished run."""
+        if not (self.path / "run.json").is_file():
+            what = "holds no run" if self.path.is_dir() else "is no folder of a run"
+            raise ValueError(
+                f"{self.path} {what}: give the folder that 'annealz estimate --out' wrote."
+            )
+        if not self.is_done():
+            raise ValueError(
+                f"{self.path} holds an unfinished run: finish it first with 'annealz resume "
+                f"{self.path}'."
+            )
 
     def check(self, force: bool) -> None:
         """Refuse a place that cannot hold a run, or holds one already."""
@@ -93,8 +113,8 @@ class RunFolder:
         if draws is not None:
             arrays["draws"] = np.asarray(draws)
         try:
-            for file in self._present():
-                file.unlink()
+            for file in (*self._present(), self.report):
+                file.unlink(missing_ok=True)
             save_record(self.path / "run.json", settings)
             save_archive(self.path / "inputs.npz", arrays, records)
             schedule.save(self.path / "schedule.json")
@@ -170,7 +190,7 @@ class RunFolder:
         """Delete the run's own files, and the folder if nothing else is in it."""
         if not self.path.is_dir():
             return
-        for file in self._present():
+        for file in (*self._present(), self.report):
             file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):
             self.path.rmdir()

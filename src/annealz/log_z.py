@@ -8,14 +8,11 @@ between them; and where it missed a wanted error, so that it can go on (`sizing.
 """
 
 import operator
-import platform
 import time
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from annealz.along import check_betas
@@ -33,11 +30,12 @@ from annealz.problem import choose_problem
 from annealz.random import check_seed
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
-from annealz.runner import Observe, Runner, estimate_of, observers_of
+from annealz.runner import Observe, Runner, observers_of, read_estimate
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
 from annealz.sizing import Forecast, Timing, forecast, time_steps
 from annealz.together import together
+from annealz.versions import versions
 
 __all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
 
@@ -152,6 +150,16 @@ def estimate_log_z(
     betas = None if along is None else check_betas(along).tolist()
     seed = check_seed(seed)
     observers = observers_of(observe)
+    asked = {
+        "model": str(model) if isinstance(model, str | Path) else None,
+        "schedule": str(schedule) if isinstance(schedule, str | Path) else None,
+        "num_steps": None if num_steps is None else operator.index(num_steps),
+        "num_chains": given_chains,
+        "base": base if isinstance(base, str) else None,
+        "data": data is not None,
+        "marginal": marginal,
+        "observe": sorted(observe or ()),
+    }
     given = {
         "path": path is not None,
         "kernel": kernel is not None,
@@ -229,6 +237,7 @@ def estimate_log_z(
         "base_digest": getattr(path.base, "digest", None),
         "marginal": problem.marginal,
         "given": given,
+        "asked": asked,
         "num_chains": num_chains,
         "wanted_chains": num_chains if target_std_err is not None else wanted_chains,
         "target_std_err": target_std_err,
@@ -245,7 +254,7 @@ def estimate_log_z(
         "evaluations_a_sweep": kernel.evaluations,
         "base_evaluations": getattr(path.base, "evaluations", 0),
         "pilot_seconds": pilot_seconds,
-        "versions": _versions(),
+        "versions": versions(),
     }
     if two_sided:
         is_own = not given["path"]  # the layer of a given path is not known
@@ -285,7 +294,7 @@ def resume(
     folder = RunFolder(out)
     settings, schedule, start = folder.inputs()
     if folder.is_done():
-        return estimate_of(settings, folder.run(), folder.reverse_run())
+        return read_estimate(folder)
     problem = folder.problem(settings, model=model, path=path, kernel=kernel)
     observers = observers_of(observe)
     runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress)
@@ -349,13 +358,3 @@ def _draw_settings(
         return {"draws": "exact", "draw_sweeps": 0}
     sweeps = max(_LEAST_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
     return {"draws": "approximate", "draw_sweeps": sweeps * num_chains}
-
-
-def _versions() -> dict[str, str]:
-    names = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
-    device = jax.local_devices()[0]
-    return {
-        **{name: metadata.version(name) for name in names},
-        "python": platform.python_version(),
-        "device": f"{device.platform} {device.device_kind}",
-    }

@@ -30,7 +30,7 @@ from annealz.sizing import more_chains
 from annealz.status import Message, Status, longer
 from annealz.two_sided import judge_two_sided
 
-__all__ = ["Observe", "Runner", "estimate_of", "observers_of"]
+__all__ = ["Observe", "Runner", "estimate_of", "observers_of", "read_estimate"]
 
 Observe = Mapping[str, Callable | AbstractObserver]
 
@@ -166,6 +166,13 @@ def estimate_of(settings: dict[str, Any], run: Run, reverse: Run | None) -> Esti
         are_exact = settings["draws"] == "exact"
         both = judge_two_sided(run.work, reverse.work, are_exact=are_exact, num_steps=run.num_steps)
     return Estimate(settings, run, judgement, tuple(messages), reverse, both)
+
+
+def read_estimate(folder: RunFolder) -> Estimate:
+    """The estimate of a finished run; nothing is run."""
+    folder.check_done()
+    settings = folder.inputs()[0]
+    return estimate_of(settings, folder.run(), folder.reverse_run())
 
 
 def observers_of(observe: Observe | None) -> dict[str, AbstractObserver]:

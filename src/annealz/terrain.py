@@ -18,13 +18,16 @@ log g with a Gaussian; the raw values are kept.
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from annealz.formats.archive import load_archive, save_archive
 
-__all__ = ["Terrain"]
+if TYPE_CHECKING:
+    from annealz.run import Run
+
+__all__ = ["Terrain", "terrain_of"]
 
 _FLOOR = 1e-16  # of the largest g: what a zero counts as
 _LEAST_SPACING = 1e-12  # between betas: nearer ones would overflow slopes and splines
@@ -210,8 +213,53 @@ class Terrain:
             raise ValueError(f"{path} holds no terrain.")
         return cls(**arrays, **meta)
 
+    def to_record(self) -> dict[str, Any]:
+        """The same as JSON values, which keep every bit.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75],
+        ...     mean=[0, 1, 2],
+        ...     variance=[1, 2, 4],
+        ...     ess=[50, 50, 50],
+        ...     tau=[1, 3, 2],
+        ... )
+        >>> terrain.to_record()["variance"]
+        [1.0, 2.0, 4.0]
+        """
+        columns = {name: getattr(self, name).tolist() for name in self._columns}
+        return columns | {
+            "sweeps": self.sweeps,
+            "seconds": self.seconds,
+            "provenance": self.provenance,
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Self:
+        """The terrain of such a record.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75],
+        ...     mean=[0, 1, 2],
+        ...     variance=[1, 2, 4],
+        ...     ess=[50, 50, 50],
+        ...     tau=[1, 3, 2],
+        ... )
+        >>> annealz.Terrain.from_record(terrain.to_record()).tau
+        array([1., 3., 2.])
+        """
+        try:
+            return cls(**record)
+        except TypeError as error:
+            raise ValueError(f"its terrain is damaged: {error}") from error
+
     def plot(self):
-        """Mean, variance and ESS along beta: a matplotlib figure.
+        """Mean and variance of the slope, and its tau or the pilot's ESS: a matplotlib figure.
 
         Examples
         --------
@@ -224,6 +272,63 @@ class Terrain:
         from annealz.plots import plot_terrain
 
         return plot_terrain(self)
+
+    def plot_mean(self, ax=None):
+        """Mean of the slope against beta; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75],
+        ...     mean=[0, 1, 2],
+        ...     variance=[1, 2, 4],
+        ...     ess=[50, 50, 50],
+        ...     tau=[1, 3, 2],
+        ... )
+        >>> terrain.plot_mean().figure.savefig("mean.png")
+        """
+        from annealz.plots import plot_mean
+
+        return plot_mean(self, ax)
+
+    def plot_variance(self, ax=None):
+        """Variance g of the slope against beta, raw and smoothed; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75],
+        ...     mean=[0, 1, 2],
+        ...     variance=[1, 2, 4],
+        ...     ess=[50, 50, 50],
+        ...     tau=[1, 3, 2],
+        ... )
+        >>> terrain.plot_variance().figure.savefig("variance.png")
+        """
+        from annealz.plots import plot_variance
+
+        return plot_variance(self, ax)
+
+    def plot_tau(self, ax=None):
+        """Autocorrelation time of the slope against beta; returns the matplotlib axes.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> terrain = annealz.Terrain(
+        ...     [0.25, 0.5, 0.75],
+        ...     mean=[0, 1, 2],
+        ...     variance=[1, 2, 4],
+        ...     ess=[50, 50, 50],
+        ...     tau=[1, 3, 2],
+        ... )
+        >>> terrain.plot_tau().figure.savefig("tau.png")
+        """
+        from annealz.plots import plot_tau
+
+        return plot_tau(self, ax)
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -245,6 +350,19 @@ class Terrain:
             smooth, weight = _convolve(log_g, width / step)
             risks.append(np.mean((log_g - smooth) ** 2) + 2 * noise * weight)
         return float(_WIDTHS[int(np.argmin(risks))])
+
+
+def terrain_of(run: "Run") -> Terrain:
+    """What a forward run saw of the path, with on-the-fly weights, at its recorded steps."""
+    trace = run.trace
+    kept = np.diff(trace.betas, prepend=-1) >= _LEAST_SPACING  # some may be equal in float32
+    return Terrain(
+        betas=trace.betas[kept],
+        mean=trace.means["slope"][kept],
+        variance=trace.variances["slope"][kept],
+        ess=trace.ess[kept],
+        provenance={"pilot": "none"},
+    )
 
 
 def _convolve(values: np.ndarray, width: float) -> tuple[np.ndarray, float]:

@@ -16,6 +16,7 @@ from annealz.paths.abstract import AbstractPath
 from annealz.runner import Observe, estimate_of, observers_of
 from annealz.schedules.schedule import Schedule
 from annealz.team import LostProcess, Team
+from annealz.terrain import Terrain
 
 __all__ = ["help_out", "leading", "together"]
 
@@ -76,7 +77,9 @@ def help_out(
     message = team.listen()
     settings = message.fields["settings"]
     arrays, meta = unpack_archive(message.payload, "what process 0 sent")
-    schedule = Schedule(arrays.pop("betas"), meta["schedule"], meta["provenance"])
+    seen = meta["terrain"]
+    terrain = None if seen is None else Terrain.from_record(seen)
+    schedule = Schedule(arrays.pop("betas"), meta["schedule"], meta["provenance"], terrain)
     runs = [
         run_from_arrays(
             {k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)},
@@ -104,5 +107,6 @@ def _hand_out(team: Team, estimate: Estimate) -> None:
         if run is not None:
             of_run, meta[name] = run_to_arrays(run)
             arrays |= {f"{name}{key}": array for key, array in of_run.items()}
-    meta |= {"schedule": schedule.name, "provenance": schedule.provenance}
+    terrain = None if schedule.terrain is None else schedule.terrain.to_record()
+    meta |= {"schedule": schedule.name, "provenance": schedule.provenance, "terrain": terrain}
     team.tell("result", pack_archive(arrays, meta), eager, settings=estimate.settings)

@@ -8,9 +8,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Seed
+from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Report, Seed
 from annealz.cli.progress import show_labelled_progress
-from annealz.cli.show import check_plot, open_console, save_figure
+from annealz.cli.show import check_page, check_plot, open_console, save_pages
 from annealz.names import DEFAULT_MODEL, SCHEDULE_NAMES
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def compare(
     base: Base = "auto",
     data: Data = None,
     plot: Plot = None,
+    report: Report = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -42,6 +43,7 @@ def compare(
     from annealz.data.array import read_data
 
     check_plot(plot)
+    check_page(report)
     with show_labelled_progress(quiet) as progress:
         result = compare_schedules(
             model,
@@ -59,8 +61,7 @@ def compare(
     else:
         _show(result)
     picture = Path(f"compare-{result.model}.png") if plot is None and not as_json else plot
-    if picture is not None:
-        save_figure(result.plot(), picture)
+    save_pages(result, picture, report, as_json)
     if not as_json:
         print(f"figure: {picture}")
 

@@ -30,6 +30,7 @@ from annealz.cli.options import (
     Plot,
     ProcessId,
     Quiet,
+    Report,
     Resample,
     Schedule,
     Seed,
@@ -39,7 +40,7 @@ from annealz.cli.options import (
 )
 from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_enumeration, show_progress
-from annealz.cli.show import check_plot, save_figure, show_result
+from annealz.cli.show import check_page, check_plot, save_pages, show_result
 from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def estimate(
     num_processes: NumProcesses = None,
     process_id: ProcessId = None,
     plot: Plot = None,
+    report: Report = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -88,6 +90,7 @@ def estimate(
         return
     with leading(team):
         check_plot(plot)
+        check_page(report)
         result, folder = run_estimate(
             model,
             out,
@@ -108,7 +111,7 @@ def estimate(
             force=force,
             checkpoint_seconds=checkpoint_seconds,
         )
-    finish(result, folder, plot, as_json)
+    finish(result, folder, plot, report, as_json)
 
 
 def _numbers(text: str) -> list[float]:
@@ -167,11 +170,23 @@ def _show_forecast(ahead: Forecast) -> None:
     print(f"annealz: {ahead}.", file=sys.stderr)
 
 
-def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_json: bool) -> None:
-    """Show the result; a result that could not be saved is shown all the same, with status 2."""
+def finish(
+    result: Estimate,
+    folder: RunFolder | None,
+    plot: Path | None,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Show the result; what could not be saved is told after it, with status 2, and the run is kept."""
     show_result(result, as_json, "log Z")
-    if plot is not None:
-        save_figure(result.plot(), plot)
+    try:
+        save_pages(result, plot, report, as_json)
+    except ValueError as error:
+        if folder is None or not folder.is_done():
+            raise
+        raise ValueError(
+            f"{error} The run is kept: 'annealz report {folder.path} -o FILE'."
+        ) from error
     settle(result, folder)
 
 

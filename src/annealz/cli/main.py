@@ -15,6 +15,7 @@ from annealz.cli.compare import compare
 from annealz.cli.estimate import estimate
 from annealz.cli.likelihood import likelihood
 from annealz.cli.models import models
+from annealz.cli.report import report
 from annealz.cli.resume import resume
 from annealz.cli.schedule import schedule
 from annealz.cli.train import train
@@ -26,6 +27,7 @@ _EXAMPLES: dict[Callable[..., None], str] = {
         annealz estimate
         annealz estimate model.npz --steps 20000 --chains 2000 --out run
         annealz estimate model.npz --target-std-err 0.02 --json
+        annealz estimate model.npz --two-sided --report page.html
     """,
     resume: """
         annealz resume run
@@ -46,6 +48,10 @@ _EXAMPLES: dict[Callable[..., None], str] = {
     train: """
         annealz train mnist -o digits.npz
         annealz train rows.npy -o model.npz --hidden 100 --series 5000
+    """,
+    report: """
+        annealz report run
+        annealz report run -o page.html
     """,
     models: """
         annealz models

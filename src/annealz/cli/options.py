@@ -28,6 +28,7 @@ __all__ = [
     "Plot",
     "ProcessId",
     "Quiet",
+    "Report",
     "Resample",
     "Schedule",
     "Seed",
@@ -109,6 +110,7 @@ Coordinator = Annotated[
 NumProcesses = Annotated[int | None, typer.Option(help="How many processes there are.")]
 ProcessId = Annotated[int | None, typer.Option(help="Which of them this one is, from 0.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
+Report = Annotated[Path | None, typer.Option(help="Write an HTML page that holds all of it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]

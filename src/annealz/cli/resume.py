@@ -14,10 +14,11 @@ from annealz.cli.options import (
     Plot,
     ProcessId,
     Quiet,
+    Report,
 )
 from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_progress
-from annealz.cli.show import check_plot
+from annealz.cli.show import check_page, check_plot
 from annealz.cli.train import resume_training
 
 __all__ = ["resume"]
@@ -30,6 +31,7 @@ def resume(
     num_processes: NumProcesses = None,
     process_id: ProcessId = None,
     plot: Plot = None,
+    report: Report = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -47,13 +49,16 @@ def resume(
     run_folder = RunFolder(folder)
     with leading(team):
         if TrainingFolder(folder).is_training():
-            if plot is not None:
-                raise ValueError("a training has no picture: leave out --plot.")
+            if plot is not None or report is not None:
+                raise ValueError(
+                    "a training has no picture or report: leave out --plot and --report."
+                )
             if team.size > 1:
                 raise ValueError("a training runs in one process: leave out --distributed.")
             resume_training(folder, as_json, quiet)
             return
         check_plot(plot)
+        check_page(report)
         try:
             with show_progress(quiet) as progress:
                 result = resume_run(folder, on_progress=progress)
@@ -61,4 +66,4 @@ def resume(
             raise interrupted(run_folder) from None
         except LostProcess as error:
             raise lost(error, run_folder) from None
-    finish(result, run_folder, plot, as_json)
+    finish(result, run_folder, plot, report, as_json)

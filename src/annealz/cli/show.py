@@ -11,7 +11,14 @@ from rich.table import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["check_plot", "open_console", "save_figure", "show_result"]
+__all__ = [
+    "check_page",
+    "check_plot",
+    "open_console",
+    "save_figure",
+    "save_pages",
+    "show_result",
+]
 
 _WIDE = 1000  # columns where nobody looks: lines of a file are not wrapped
 
@@ -23,6 +30,13 @@ class Result(Protocol):
     def messages(self) -> tuple[str, ...]: ...
     def rows(self) -> list[tuple[str, str]]: ...
     def to_dict(self) -> dict[str, Any]: ...
+
+
+class Pictured(Protocol):
+    """What has a picture and a page."""
+
+    def plot(self) -> "Figure": ...
+    def report(self, path: str | Path) -> None: ...
 
 
 def open_console() -> Console:
@@ -59,6 +73,26 @@ def check_plot(path: Path | None) -> None:
         raise ValueError(f"the picture {path} must end in one of {', '.join(sorted(known))}.")
     if not path.parent.is_dir():
         raise ValueError(f"the picture {path} is to go to a folder that does not exist.")
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a report that could not be written, before the work is done."""
+    if path is not None:
+        from annealz.report import check_report
+
+        check_report(path)
+
+
+def save_pages(result: Pictured, plot: Path | None, report: Path | None, as_json: bool) -> None:
+    """The picture and the report that are wanted; one that cannot be written does not stop the other."""
+    try:
+        if plot is not None:
+            save_figure(result.plot(), plot)
+    finally:
+        if report is not None:
+            result.report(report)
+            if not as_json:
+                print(f"report: {report}")
 
 
 def save_figure(figure: "Figure | SubFigure", path: Path) -> None:

@@ -49,4 +49,4 @@ def decelerate(schedule: Schedule, max_step: float) -> Schedule:
     enough = factors * order <= max_step * (1 + 1e-12)
     steps = np.minimum(factors[int(np.argmax(enough))] * steps, max_step)
     note = {**schedule.provenance, "max_step": max_step}
-    return from_increments(steps, f"{schedule.name}-{max_step:g}", note)
+    return from_increments(steps, f"{schedule.name}-{max_step:g}", note, schedule.terrain)

@@ -44,4 +44,4 @@ def gms13(terrain: Terrain, num_steps: int) -> Schedule:
     betas = np.interp(np.linspace(0, 1, num_steps + 1), clock / clock[-1], knots)
     spent = {"pilot_sweeps": terrain.sweeps, "pilot_seconds": terrain.seconds}
     provenance = {**terrain.provenance, **spent}
-    return from_increments(np.diff(betas), "gms13", provenance)
+    return from_increments(np.diff(betas), "gms13", provenance, terrain)

@@ -50,4 +50,4 @@ def mixing(terrain: Terrain, num_steps: int) -> Schedule:
         "tau_is_bound": is_bound,
         "largest_tau": float(np.max(np.asarray(terrain.tau))),
     }
-    return from_increments(np.diff(betas), "mixing", provenance)
+    return from_increments(np.diff(betas), "mixing", provenance, terrain)

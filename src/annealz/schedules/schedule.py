@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from annealz.files import write_atomic
+from annealz.terrain import Terrain
 
 __all__ = ["Schedule"]
 
@@ -29,6 +30,7 @@ class Schedule:
     betas : (K + 1,), strictly increasing from exactly 0 to exactly 1
     name : the rule that made it
     provenance : what the rule was given, as JSON values
+    terrain : what the rule saw of the path, where it had a pilot
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Schedule:
     betas: np.ndarray
     name: str = "custom"
     provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
+    terrain: Terrain | None = None
 
     def __post_init__(self):
         betas = np.array(self.betas)
@@ -112,6 +115,8 @@ class Schedule:
             "provenance": self.provenance,
             "betas": self.betas.tolist(),
         }
+        if self.terrain is not None:
+            record["terrain"] = self.terrain.to_record()
         write_atomic(path, json.dumps(record))
 
     @classmethod
@@ -146,20 +151,35 @@ class Schedule:
             return cls(np.array(record), path.stem)
         if not isinstance(record, dict) or record.get("format") != _FORMAT or _KEYS - record.keys():
             raise ValueError("it is neither a saved schedule nor a list of betas")
-        schedule = cls(np.array(record["betas"]), record["name"], record["provenance"])
+        seen = record.get("terrain")
+        terrain = None if seen is None else Terrain.from_record(seen)
+        schedule = cls(np.array(record["betas"]), record["name"], record["provenance"], terrain)
         if schedule.digest != record["digest"]:
             raise ValueError("it was altered or damaged: its digest does not match its betas")
         return schedule
 
-    def plot(self, axes=None):
+    def plot(self, ax=None):
         """beta against the fraction of steps; returns the matplotlib axes.
 
         Examples
         --------
         >>> import annealz
-        >>> axes = annealz.sm08(145).plot()
-        >>> axes.figure.savefig("schedule.png")
+        >>> ax = annealz.sm08(145).plot()
+        >>> ax.figure.savefig("schedule.png")
         """
         from annealz.plots import plot_schedule
 
-        return plot_schedule(self, axes)
+        return plot_schedule(self, ax)
+
+    def plot_dwell(self, ax=None, *, terrain: Terrain | None = None):
+        """The time spent at each beta, over the terrain: the rule's own, or another one.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> ax = annealz.sm08(145).plot_dwell()
+        >>> ax.figure.savefig("dwell.png")
+        """
+        from annealz.plots import plot_dwell
+
+        return plot_dwell(self, self.terrain if terrain is None else terrain, ax)

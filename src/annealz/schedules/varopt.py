@@ -92,7 +92,7 @@ def varopt(
         "predicted_gain": smooth.linear_cost / max(smooth.cost(schedule.betas), 1e-300),
     }
     suffix = "" if max_step is None else f"-{max_step:g}"
-    return Schedule(schedule.betas, name + suffix, provenance)
+    return Schedule(schedule.betas, name + suffix, provenance, terrain)
 
 
 def _quadrature(terrain: Terrain, times: np.ndarray, speed: float | None) -> np.ndarray:

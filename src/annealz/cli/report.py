@@ -1,0 +1,33 @@
+"""`annealz report`: the page of a finished run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["report"]
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished run (estimate --out).")],
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", help="The page, .html.", show_default="RUN/report.html"),
+    ] = None,
+) -> None:
+    """Write the finished run in the folder RUN as one HTML page that needs nothing else.
+
+    It holds the number with its error and status, pictures, the cost, and the command that makes it again.
+    """
+    from annealz.folder import RunFolder
+    from annealz.report import check_report
+    from annealz.runner import read_estimate
+    from annealz.training.folder import TrainingFolder
+
+    folder = RunFolder(run)
+    if TrainingFolder(run).is_training():
+        raise ValueError(f"{run} holds a training, which has no report: give the folder of a run.")
+    folder.check_done()
+    path = check_report(folder.report if out is None else out)
+    read_estimate(folder).report(path)
+    print(f"report: {path}")
