@@ -57,3 +57,8 @@ def test_extending():
 
 def test_scale():
     run_page("docs/scale.md")
+
+
+def test_report():
+    run_page("docs/report.md")
+    assert Path("page.html").stat().st_size > 10_000
