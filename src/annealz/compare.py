@@ -27,6 +27,7 @@ from annealz.plan import check_name, pilot_sweeps, plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps
+from annealz.show.live import shown_by_name
 from annealz.status import Status
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
@@ -129,6 +130,7 @@ class Comparison:
         return plot_comparison(self)
 
 
+@shown_by_name
 def compare_schedules(
     model: AbstractModel | str | Path,
     *,
@@ -141,9 +143,14 @@ def compare_schedules(
     path: AbstractPath | None = None,
     kernel: AbstractKernel | None = None,
     seed: int = 0,
+    progress: bool = False,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Comparison:
-    """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included."""
+    """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included.
+
+    `progress` shows a live bar in a notebook or a terminal; `on_progress` is called with the name of a run
+    and its Progress.
+    """
     if num_replicates < 2:
         raise ValueError(f"num_replicates must be at least 2, got {num_replicates}.")
     if num_chains < 1:
@@ -174,6 +181,8 @@ def compare_schedules(
         try:
             for replicate in range(num_replicates):
                 here = derive_seed(seed, name, replicate)
+                label = f"{name} {replicate + 1}/{num_replicates}"
+                report = None if on_progress is None else _labelled(on_progress, label)
                 schedule = plan_schedule(
                     name,
                     path,
@@ -182,9 +191,8 @@ def compare_schedules(
                     num_chains=num_chains,
                     seed=here,
                     pilot_scale=scale,
+                    on_progress=report,
                 )
-                label = f"{name} {replicate + 1}/{num_replicates}"
-                report = None if on_progress is None else _labelled(on_progress, label)
                 run = anneal(
                     path,
                     kernel,

@@ -39,6 +39,7 @@ from annealz.cli.options import (
 )
 from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_enumeration, show_progress
+from annealz.cli.retry import retry
 from annealz.cli.show import check_plot, save_figure, show_result
 from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE
 
@@ -53,6 +54,7 @@ _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
 
 def estimate(
+    context: typer.Context,
     model: Model = DEFAULT_MODEL,
     schedule: Schedule = DEFAULT_SCHEDULE,
     steps: Steps = None,
@@ -108,7 +110,7 @@ def estimate(
             force=force,
             checkpoint_seconds=checkpoint_seconds,
         )
-    finish(result, folder, plot, as_json)
+    finish(result, folder, plot, as_json, context.find_root().obj)
 
 
 def _numbers(text: str) -> list[float]:
@@ -164,12 +166,21 @@ def run_estimate(
 
 
 def _show_forecast(ahead: Forecast) -> None:
-    print(f"annealz: {ahead}.", file=sys.stderr)
+    print(f"annealz: {ahead}.", file=sys.stderr)  # above the bar, where there is one
 
 
-def finish(result: Estimate, folder: RunFolder | None, plot: Path | None, as_json: bool) -> None:
-    """Show the result; a result that could not be saved is shown all the same, with status 2."""
-    show_result(result, as_json, "log Z")
+def finish(
+    result: Estimate,
+    folder: RunFolder | None,
+    plot: Path | None,
+    as_json: bool,
+    arguments: list[str] | None = None,
+) -> None:
+    """Show the result; a result that could not be saved is shown all the same, with status 2.
+
+    Of one that cannot be trusted, made with these arguments, the command that may do better is told too.
+    """
+    show_result(result, as_json, "log Z", None if arguments is None else retry(arguments, result))
     if plot is not None:
         save_figure(result.plot(), plot)
     settle(result, folder)
