@@ -123,6 +123,17 @@ class Comparison:
         head = {name: getattr(self, name) for name in fields}
         return {**head, "schedules": rows, "verdict": self.verdict, "messages": list(self.messages)}
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import comparison_html
+
+        return comparison_html(self)
+
+    def to_pandas(self):
+        """A pandas table of a row a schedule."""
+        from annealz.tables import comparison_table
+
+        return comparison_table(self)
+
     def plot(self):
         """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
         from annealz.plots import plot_comparison

@@ -199,6 +199,17 @@ class Likelihood:
     def __repr__(self) -> str:
         return as_text("Likelihood", self.rows(), self.messages)
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import likelihood_html
+
+        return likelihood_html(self)
+
+    def to_pandas(self):
+        """log p*(v) and log p(v) as a pandas table of a row an example."""
+        from annealz.tables import likelihood_table
+
+        return likelihood_table(self)
+
     @property
     def _is_upper_bound(self) -> bool:
         """Whether log Z is likely too low: forward weights alone that cannot be trusted."""

@@ -145,6 +145,17 @@ class Terrain:
             raise ValueError(f"{path} holds no terrain.")
         return cls(**arrays, **meta)
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import terrain_html
+
+        return terrain_html(self)
+
+    def to_pandas(self):
+        """A pandas table of a row a beta."""
+        from annealz.tables import terrain_table
+
+        return terrain_table(self)
+
     def plot(self):
         """Mean, variance and ESS along beta: a matplotlib figure."""
         from annealz.plots import plot_terrain

@@ -72,6 +72,11 @@ class TwoSided(Found):
     def overlap(self) -> float:
         return self.bar.overlap
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import two_sided_html
+
+        return two_sided_html(self)
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z_B / Z_A."""
         check_level(level)

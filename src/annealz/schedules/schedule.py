@@ -119,6 +119,17 @@ class Schedule:
             raise ValueError("it was altered or damaged: its digest does not match its betas")
         return schedule
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import schedule_html
+
+        return schedule_html(self)
+
+    def to_pandas(self):
+        """The betas as a pandas table of a row a step."""
+        from annealz.tables import schedule_table
+
+        return schedule_table(self)
+
     def plot(self, axes=None):
         """beta against the fraction of steps; returns the matplotlib axes."""
         from annealz.plots import plot_schedule

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from html import escape
 
 from annealz.show.board import Board, duration
+from annealz.show.html import curve
 
 __all__ = ["board_html", "notebook_board"]
 
@@ -30,7 +31,8 @@ def board_html(board: Board) -> str:
     rows = [f"<b>{escape(board.label)}</b>" + (f" {bar} {told}" if board.is_measured else "")]
     levels = board.levels(_CELLS)
     if len(levels) > 1:
-        rows.append(f"ESS {_curve(levels)} {escape(board.gauge)}")
+        width = max(round(_WIDTH * len(levels) / _CELLS), 2)
+        rows.append(f"ESS {curve(levels, width, _HEIGHT)} {escape(board.gauge)}")
     return f"<div style='{_LINE}'>{_over(board)}{'<br>'.join(rows)}</div>"
 
 
@@ -42,18 +44,6 @@ def _over(board: Board) -> str:
         f"{escape(stage.label)} {duration(stage.seconds)}" for stage in board.over
     )
     return f"<span style='opacity:.65'>&#10003; {told}</span><br>"
-
-
-def _curve(levels: list[float]) -> str:
-    points = " ".join(
-        f"{(i + 0.5) * _WIDTH / _CELLS:.1f},{(1 - level) * (_HEIGHT - 2) + 1:.1f}"
-        for i, level in enumerate(levels)
-    )
-    return (
-        f"<svg width='{_WIDTH}' height='{_HEIGHT}' style='vertical-align:middle' role='img' "
-        f"aria-label='ESS so far'><polyline points='{points}' fill='none' stroke='currentColor' "
-        f"stroke-width='1.5'/></svg>"
-    )
 
 
 class _NotebookBoard(Board):
