@@ -29,6 +29,7 @@ from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps
 from annealz.show.live import shown_by_name
 from annealz.status import Status
+from annealz.table import as_text
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
 
@@ -76,7 +77,7 @@ class Contender:
         return float(self.variance.mean() - half), float(self.variance.mean() + half)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Comparison:
     """What came out, in the order the schedules were named."""
 
@@ -122,6 +123,16 @@ class Comparison:
         fields = ("model", "base", "num_chains", "budget", "seed", "exact_log_z")
         head = {name: getattr(self, name) for name in fields}
         return {**head, "schedules": rows, "verdict": self.verdict, "messages": list(self.messages)}
+
+    def __repr__(self) -> str:
+        rows = [
+            (
+                one.name,
+                f"{one.log_z:.4f} ± {one.std_err:.4f}, ESS {one.ess.mean():.1f}, {one.status.value}",
+            )
+            for one in self.contenders
+        ]
+        return as_text(f"Comparison: {self.verdict}", rows, self.messages)
 
     def _repr_html_(self) -> str:
         from annealz.show.html import comparison_html

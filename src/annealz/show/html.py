@@ -6,6 +6,7 @@ or dark red in both. All text is escaped. Nothing is loaded from anywhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ __all__ = [
     "comparison_html",
     "curve",
     "estimate_html",
+    "in_python",
     "likelihood_html",
     "run_html",
     "schedule_html",
@@ -38,6 +40,7 @@ __all__ = [
 _GREEN, _RED = "#1a7f37", "#b3261e"
 _LEFT = "text-align:left;vertical-align:top"
 _CURVE_POINTS = 80
+_ARGUMENTS = {"steps": "num_steps", "chains": "num_chains", "target-std-err": "target_std_err"}
 
 Row = tuple[str, str]
 
@@ -199,9 +202,16 @@ def _line(cells: Iterable[str]) -> str:
 def _notes(messages: Iterable[str]) -> str:
     return "".join(
         f"<div style='border-left:3px solid #c77700;padding-left:8px;margin:4px 0'>"
-        f"{escape(message)}</div>"
+        f"{escape(in_python(message))}</div>"
         for message in messages
     )
+
+
+def in_python(message: str) -> str:
+    """A message with the options of the command line as arguments: --steps 400 as num_steps=400."""
+    for option, argument in _ARGUMENTS.items():
+        message = re.sub(rf"--{option} (\d[\d.e+-]*\d|\d)", rf"{argument}=\1", message)
+    return message.replace("--two-sided", "two_sided=True")
 
 
 def _number(value: float, std_err: float) -> str:

@@ -62,15 +62,15 @@ def _showing(function: Callable[Given, Result], reporter: Callable) -> Callable[
             return function(*arguments, **given)  # pyright: ignore[reportCallIssue]
         with live_board() as board:
             if board is not None:
-                given["on_progress"] = _both(given.get("on_progress"), reporter(board))
+                given["on_progress"] = _both(reporter(board), given.get("on_progress"))
             return function(*arguments, **given)  # pyright: ignore[reportCallIssue]
 
     return call
 
 
-def _both(first: Callable | None, second: Callable) -> Callable:
-    if first is None:
-        return second
+def _both(first: Callable, second: Callable | None) -> Callable:
+    if second is None:
+        return first
 
     def report(*now: Any) -> None:
         first(*now)
