@@ -104,26 +104,6 @@ class Comparison:
         linear = next((c for c in ranked[2:] if c.name == "linear"), None)
         return words + (f"; {_lead(winner, linear)}." if linear else ".")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values."""
-        rows = [
-            {
-                "schedule": c.name,
-                "num_steps": c.num_steps,
-                "log_z": c.log_z,
-                "std_err": c.std_err,
-                "ess": c.ess.tolist(),
-                "variance": c.variance.tolist(),
-                "variance_interval": list(c.variance_interval()),
-                "sweeps": c.sweeps,
-                "status": c.status.value,
-            }
-            for c in self.contenders
-        ]
-        fields = ("model", "base", "num_chains", "budget", "seed", "exact_log_z")
-        head = {name: getattr(self, name) for name in fields}
-        return {**head, "schedules": rows, "verdict": self.verdict, "messages": list(self.messages)}
-
     def __repr__(self) -> str:
         rows = [
             (
@@ -144,6 +124,26 @@ class Comparison:
         from annealz.tables import comparison_table
 
         return comparison_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON values."""
+        rows = [
+            {
+                "schedule": c.name,
+                "num_steps": c.num_steps,
+                "log_z": c.log_z,
+                "std_err": c.std_err,
+                "ess": c.ess.tolist(),
+                "variance": c.variance.tolist(),
+                "variance_interval": list(c.variance_interval()),
+                "sweeps": c.sweeps,
+                "status": c.status.value,
+            }
+            for c in self.contenders
+        ]
+        fields = ("model", "base", "num_chains", "budget", "seed", "exact_log_z")
+        head = {name: getattr(self, name) for name in fields}
+        return {**head, "schedules": rows, "verdict": self.verdict, "messages": list(self.messages)}
 
     def plot(self):
         """log Z with its error, and the ESS of every replicate: a matplotlib figure."""

@@ -9,14 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from annealz.schedules.schedule import Schedule
-from annealz.show.inline import show_figures_inline
 from annealz.terrain import Terrain
 
 __all__ = ["plot_comparison", "plot_estimate", "plot_schedule", "plot_terrain"]
 
 _BLUE, _ORANGE, _GREY, _GREEN = "#1f5fa8", "#d9730d", "#777777", "#2a8a5b"
-show_figures_inline()
-
 _ROOM = 0.72  # of the height, for a histogram below its legend
 
 

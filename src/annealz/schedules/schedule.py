@@ -64,6 +64,17 @@ class Schedule:
     def __repr__(self) -> str:
         return f"Schedule({self.name}, num_steps={self.num_steps}, digest={self.digest[:12]})"
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import schedule_html
+
+        return schedule_html(self)
+
+    def to_pandas(self):
+        """The betas as a pandas table of a row a step."""
+        from annealz.tables import schedule_table
+
+        return schedule_table(self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and np.array_equal(self.betas, other.betas)
 
@@ -118,17 +129,6 @@ class Schedule:
         if schedule.digest != record["digest"]:
             raise ValueError("it was altered or damaged: its digest does not match its betas")
         return schedule
-
-    def _repr_html_(self) -> str:
-        from annealz.show.html import schedule_html
-
-        return schedule_html(self)
-
-    def to_pandas(self):
-        """The betas as a pandas table of a row a step."""
-        from annealz.tables import schedule_table
-
-        return schedule_table(self)
 
     def plot(self, axes=None):
         """beta against the fraction of steps; returns the matplotlib axes."""
