@@ -1,8 +1,8 @@
 """Figures in a notebook, though they are made without pyplot.
 
 It is pyplot that teaches a notebook to show figures as pictures; one made without it would be shown as
-`<Figure size …>`. So the notebook is taught here, where annealz is imported. Who has taught it before, or does
-so later, is not overruled, and matplotlib is not imported for it.
+`<Figure size …>`. So the notebook is taught here, where annealz is imported. Who has taught it before, or
+does so later, is not overruled, and matplotlib is not imported for it.
 """
 
 import sys

@@ -37,7 +37,7 @@ def live_board() -> Iterator[Board | None]:
     from annealz.show.terminal import terminal_board
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not (console.is_terminal and sys.stderr.isatty()):  # FORCE_COLOR makes a terminal of a pipe
         yield None
         return
     with terminal_board(console) as board:
