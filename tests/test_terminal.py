@@ -12,7 +12,6 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +31,12 @@ from annealz.testing import random_rbm
 
 ROWS = 30
 COMMAND = [sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20"]
+# the terminal becomes the one of the session, so that its ^C is heard; a fork of this process would warn
+LAUNCH = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 LINEAR = ["--schedule", "linear"]  # no pilot
 
 
@@ -51,11 +56,17 @@ class Session:
         self.screen = pyte.Screen(columns, ROWS)
         stream = pyte.ByteStream(self.screen)
         self.raw, self.frames = b"", []
-        process, terminal = pty.fork()
-        if process == 0:
-            time.sleep(0.2)  # until the terminal has its size
-            os.execve(sys.executable, arguments, os.environ)  # readline sets COLUMNS behind it
+        terminal, inside = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+        process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCH, *arguments],
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            start_new_session=True,
+            env=dict(os.environ),  # readline sets COLUMNS behind it
+        )
+        os.close(inside)
         while select.select([terminal], [], [], 120)[0]:
             try:
                 sent = os.read(terminal, 65536)
@@ -69,7 +80,7 @@ class Session:
             if interrupt_at is not None and any(interrupt_at in line for line in self.lines):
                 os.write(terminal, b"\x03")
                 interrupt_at = None
-        self.status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        self.status = process.wait()
         os.close(terminal)
 
     @property

@@ -32,7 +32,8 @@ _LABELS = {
     "reverse": "reverse",
     "below": "from below",
 }
-_MINOR = {"starting", "base", "tuning", "timing", "draws"}  # not told afterwards if they are brief
+_NOTHING = "starting"
+_MINOR = {"base", "tuning", "timing", "draws"}  # not told afterwards if they are brief
 _BRIEF = 0.5  # seconds
 
 
@@ -49,7 +50,7 @@ class Board:
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self._clock = clock
         self.over: list[Done] = []
-        self.label = "starting"
+        self.label = _NOTHING
         self.done, self.total = 0, 1
         self.note = ""
         self.gauge = ""
@@ -119,8 +120,8 @@ class Board:
         return values
 
     def _close(self, clock: float) -> None:
-        is_worth_telling = self.label not in _MINOR or clock - self._began > _BRIEF
-        if is_worth_telling:
+        is_minor = self.label in _MINOR and clock - self._began < _BRIEF
+        if self.label != _NOTHING and not is_minor:
             self.over.append(Done(self.label, clock - self._began))
         self._began = clock
 

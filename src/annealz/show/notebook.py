@@ -21,7 +21,7 @@ _LINE = "font-family:monospace;font-size:90%;line-height:1.5"
 def board_html(board: Board) -> str:
     """The stage that runs, with a bar, the time left and the ESS so far."""
     left = board.seconds_left
-    when = "" if left is None else f"{duration(left)} left"
+    when = "" if left is None or board.share == 1 else f"{duration(left)} left"
     words = [f"{100 * board.share:.0f} %", when, board.note]
     bar = (
         f"<progress value='{board.share:.4f}' max='1' style='width:{_WIDTH}px;"
