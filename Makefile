@@ -8,7 +8,7 @@ RBMS := .venv-rbms
 PRESET ?= quick
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-slow test-gpu test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage evidence install clean help
+.PHONY: estimate test test-slow test-gpu test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage evidence tutorials terminal install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -82,6 +82,12 @@ coverage: $(READY) ## do the intervals cover? the page from the committed result
 evidence: $(READY) ## evidence of densities: the page from the committed results; FRESH=1 all runs
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[evidence]'
 	$(BIN)/python studies/evidence/evidence_page.py $(if $(FRESH),--fresh)
+
+tutorials: $(READY) ## the tutorials run anew, with what they print
+	$(BIN)/python docs/tutorials/execute.py
+
+terminal: $(READY) ## docs/images/terminal.svg from a run of its own
+	$(BIN)/python docs/figures/terminal.py
 
 install: $(READY) ## the virtual environment
 

@@ -154,3 +154,8 @@ else:
             super().__setattr__(name, value)
 
     sys.modules[__name__].__class__ = _Package
+
+    if "IPython" in sys.modules:  # a notebook, perhaps
+        from annealz.show.inline import show_figures_inline
+
+        show_figures_inline()

@@ -71,6 +71,14 @@ class Progress(NamedTuple):
     num_steps: int
     log_z: float
     ess: float
+    stage: str = "run"
+    """What the run is for: pilot, sizing, run, reverse and others (`stages.py`)."""
+    part: int = 1
+    """Which run of its stage, from 1."""
+    num_parts: int = 1
+    """How many the stage is foreseen to have; 0 where that is not known."""
+    num_chains: int = 0
+    """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
 
 def anneal(
@@ -190,7 +198,8 @@ def _run(
                 log_sum, ess = merge_tallies([part.tally for part in parts])
                 gain = log_sum - np.log(work.num_chains)
                 log_z = log_z0 - gain if work.is_reverse else log_z0 + gain
-                on_progress(Progress(stop, num_steps, log_z, ess))
+                now_at = Progress(stop, num_steps, log_z, ess, num_chains=work.num_chains)
+                on_progress(now_at)
             if saver is not None and time.monotonic() - saved > checkpoint_seconds:
                 save()
                 saved = time.monotonic()

@@ -28,7 +28,9 @@ from annealz.plan import check_name, pilot_sweeps, plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed, derive_seed
 from annealz.schedules.choose import check_num_steps
+from annealz.show.live import shown_by_name
 from annealz.status import Status
+from annealz.table import as_text
 from annealz.versions import versions
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
@@ -79,7 +81,7 @@ class Contender:
         return float(self.variance.mean() - half), float(self.variance.mean() + half)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Comparison:
     """What came out, in the order the schedules were named."""
 
@@ -107,6 +109,27 @@ class Comparison:
         words += f"; {_lead(winner, ranked[1])}"
         linear = next((c for c in ranked[2:] if c.name == "linear"), None)
         return words + (f"; {_lead(winner, linear)}." if linear else ".")
+
+    def __repr__(self) -> str:
+        rows = [
+            (
+                one.name,
+                f"{one.log_z:.4f} ± {one.std_err:.4f}, ESS {one.ess.mean():.1f}, {one.status.value}",
+            )
+            for one in self.contenders
+        ]
+        return as_text(f"Comparison: {self.verdict}", rows, self.messages)
+
+    def _repr_html_(self) -> str:
+        from annealz.show.html import comparison_html
+
+        return comparison_html(self)
+
+    def to_pandas(self):
+        """A pandas table of a row a schedule."""
+        from annealz.tables import comparison_table
+
+        return comparison_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values."""
@@ -199,6 +222,7 @@ class Comparison:
         write_report(self, path)
 
 
+@shown_by_name
 def compare_schedules(
     model: AbstractModel | str | Path,
     *,
@@ -211,9 +235,13 @@ def compare_schedules(
     path: AbstractPath | None = None,
     kernel: AbstractKernel | None = None,
     seed: int = 0,
+    progress: bool = False,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Comparison:
     """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included.
+
+    `progress` shows a live bar in a notebook or a terminal; `on_progress` is called with the name of a run
+    and its Progress.
 
     Examples
     --------
@@ -259,6 +287,8 @@ def compare_schedules(
         try:
             for replicate in range(num_replicates):
                 here = derive_seed(seed, name, replicate)
+                label = f"{name} {replicate + 1}/{num_replicates}"
+                report = None if on_progress is None else _labelled(on_progress, label)
                 schedule = plan_schedule(
                     name,
                     path,
@@ -267,9 +297,8 @@ def compare_schedules(
                     num_chains=num_chains,
                     seed=here,
                     pilot_scale=scale,
+                    on_progress=report,
                 )
-                label = f"{name} {replicate + 1}/{num_replicates}"
-                report = None if on_progress is None else _labelled(on_progress, label)
                 run = anneal(
                     path,
                     kernel,

@@ -155,7 +155,7 @@ def conservative_log_z(
 
     def report(now: Progress) -> None:  # the mean over all chains is no estimate of this
         if on_progress is not None:
-            on_progress(now._replace(log_z=np.nan))
+            on_progress(now._replace(log_z=np.nan, ess=np.nan, stage="below"))
 
     run = anneal(
         path,

@@ -324,12 +324,21 @@ class Estimate(Drawn):
         return as_text("Estimate", self.rows(), self.messages)
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{label}</th><td style='text-align:left'>{value}</td></tr>"
-            for label, value in self.rows()
-        )
-        notes = "".join(f"<p>{message}</p>" for message in self.messages)
-        return f"<table>{cells}</table>{notes}"
+        from annealz.show.html import estimate_html
+
+        return estimate_html(self)
+
+    def to_pandas(self):
+        """The result as a pandas table of one row; `pd.concat` sets several below each other."""
+        from annealz.tables import estimate_table
+
+        return estimate_table(self)
+
+    def to_xarray(self):
+        """All but the states as an xarray DataTree, which ArviZ reads: weights, trace, diagnostics."""
+        from annealz.tables import estimate_tree
+
+        return estimate_tree(self)
 
     def with_message(self, message: str) -> "Estimate":
         """The same with one thing more to say."""

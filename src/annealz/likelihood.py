@@ -36,6 +36,7 @@ from annealz.models.abstract import AbstractModel
 from annealz.models.density import log_densities
 from annealz.models.rbm import RBM
 from annealz.numerics import finite_or_none
+from annealz.show.live import shown
 from annealz.status import Status
 from annealz.table import as_text
 
@@ -229,6 +230,17 @@ class Likelihood:
     def __repr__(self) -> str:
         return as_text("Likelihood", self.rows(), self.messages)
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import likelihood_html
+
+        return likelihood_html(self)
+
+    def to_pandas(self):
+        """log p*(v) and log p(v) as a pandas table of a row an example."""
+        from annealz.tables import likelihood_table
+
+        return likelihood_table(self)
+
     @property
     def _is_upper_bound(self) -> bool:
         """Whether log Z is likely too low: forward weights alone that cannot be trusted."""
@@ -253,6 +265,7 @@ class Likelihood:
         }
 
 
+@shown
 def log_likelihood(
     model: RBM | str | Path,
     data: str | Path | np.ndarray,
@@ -262,6 +275,7 @@ def log_likelihood(
     conservative_examples: int = NUM_EXAMPLES,
     conservative_chains: int = NUM_CHAINS,
     data_name: str = "data",
+    progress: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Likelihood:
@@ -276,6 +290,7 @@ def log_likelihood(
     conservative : look from below as well, by reverse annealing from a few of the examples
     conservative_examples, conservative_chains : how many of them, and chains for each
     data_name : what to call examples that are given as an array
+    progress : show a live bar in a notebook or a terminal
     on_progress : called with a Progress after every chunk
     options : what `estimate_log_z` takes
 

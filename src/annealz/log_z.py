@@ -33,7 +33,9 @@ from annealz.reverse import check_start
 from annealz.runner import Observe, Runner, observers_of, read_estimate
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
+from annealz.show.live import shown
 from annealz.sizing import Forecast, Timing, forecast, time_steps
+from annealz.stages import begin
 from annealz.together import together
 from annealz.versions import versions
 
@@ -48,6 +50,7 @@ _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps o
 
 
 @together
+@shown
 def estimate_log_z(
     model: AbstractModel | str | Path,
     *,
@@ -73,6 +76,7 @@ def estimate_log_z(
     force: bool = False,
     checkpoint_seconds: float = 15.0,
     exact_log_z: float | None = None,
+    progress: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
     on_forecast: Callable[[Forecast], None] | None = None,
 ) -> Estimate:
@@ -115,7 +119,8 @@ def estimate_log_z(
     checkpoint_seconds : seconds between checkpoints
     exact_log_z : the exact value to show beside the estimate. By default what the model file
         records, or what can be enumerated in no time.
-    on_progress : called with a Progress after every chunk
+    progress : show a live bar with the time left and the ESS, in a notebook or a terminal
+    on_progress : called with a Progress after every chunk, and where a stage begins
     on_forecast : called before the run with what a wanted standard error should take
 
     Examples
@@ -166,6 +171,7 @@ def estimate_log_z(
         "base": not isinstance(base, str),
     }
     began = time.monotonic()
+    begin(on_progress, "base")
     problem = choose_problem(
         model, base=base, data=data, marginal=marginal, path=path, kernel=kernel
     )
@@ -175,6 +181,7 @@ def estimate_log_z(
     if folder is not None:
         folder.check(force)
     steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
+    begin(on_progress, "tuning" if marginal != "auto" else "marginal")
     problem = problem.prepared(seed, operator.index(steps) * num_chains)
     path, kernel = problem.states, problem.kernel
     pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds + fit_seconds
@@ -266,6 +273,7 @@ def estimate_log_z(
 
 
 @together
+@shown
 def resume(
     out: str | Path,
     *,
@@ -274,12 +282,14 @@ def resume(
     kernel: AbstractKernel | None = None,
     observe: Observe | None = None,
     chunk_steps: int | None = None,
+    progress: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Estimate:
     """Go on with the run in a folder, to the same bits as if it had never stopped.
 
     `observe` must be what the run was started with, and so must a model, path or kernel that the folder
-    cannot hold, because it is not one of annealz's own. A finished run is only read.
+    cannot hold, because it is not one of annealz's own. A finished run is only read. `progress` shows a
+    live bar in a notebook or a terminal.
 
     Examples
     --------

@@ -24,6 +24,7 @@ from annealz.schedules.gms13 import gms13
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.varopt import varopt
+from annealz.stages import begin
 from annealz.survey import survey, survey_knots
 from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
 
@@ -77,10 +78,12 @@ def plan_schedule(
     if not (is_varopt or name in ("gms13", "mixing")) or Path(name).is_file():
         return choose_schedule(schedule, num_steps, SCHEDULE_NAMES)
     num_steps = check_num_steps(DEFAULT_NUM_STEPS if num_steps is None else num_steps)
+    begin(on_progress, "pilot")
     if name == "mixing":
         total = int(num_steps * num_chains / (1 - MIXING_SHARE))
         budget = pilot_sweeps(name, total)
         terrain = survey_mixing(path, kernel, budget=budget, seed=seed, on_progress=on_progress)
+        begin(on_progress, "schedule")
         return mixing(terrain, num_steps)
     if name == "gms13":
         updates = _num_updates(pilot_scale)
@@ -93,11 +96,13 @@ def plan_schedule(
             seed=seed,
             on_progress=on_progress,
         )
+        begin(on_progress, "schedule")
         return gms13(knots, num_steps)
     method, max_step = _varopt_options(name)
     if max_step is not None:
         check_max_step(max_step, num_steps)  # before the pilot, not after
-    terrain = survey(path, kernel, **_PILOT, seed=seed)
+    terrain = survey(path, kernel, **_PILOT, seed=seed, on_progress=on_progress)
+    begin(on_progress, "schedule")
     return varopt(terrain, num_steps, method=method, max_step=max_step)
 
 

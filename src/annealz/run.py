@@ -36,6 +36,12 @@ class Trace:
     means: dict[str, np.ndarray]
     variances: dict[str, np.ndarray]
 
+    def to_pandas(self):
+        """A pandas table of a row a recorded step."""
+        from annealz.tables import trace_table
+
+        return trace_table(self)
+
 
 @dataclasses.dataclass(frozen=True)
 class Run:
@@ -93,6 +99,17 @@ class Run:
     def work(self) -> np.ndarray:
         """(chains,): log w, in reverse -log w; E_forward <= log Z_B / Z_A <= E_reverse."""
         return -self.log_weights if self.is_reverse else self.log_weights
+
+    def _repr_html_(self) -> str:
+        from annealz.show.html import run_html
+
+        return run_html(self)
+
+    def to_pandas(self):
+        """log w of every chain, and its share of all weight, as a pandas table."""
+        from annealz.tables import run_table
+
+        return run_table(self)
 
     @property
     def island_log_means(self) -> np.ndarray:

@@ -27,6 +27,7 @@ from annealz.random import Stream, derive_seed
 from annealz.run import Run
 from annealz.schedules.schedule import Schedule
 from annealz.sizing import more_chains
+from annealz.stages import begin, in_stage
 from annealz.status import Message, Status, longer
 from annealz.two_sided import judge_two_sided
 
@@ -58,10 +59,9 @@ class Runner:
             "chunk_steps": chunk_steps,
             "record_every": settings["record_every"],
             "checkpoint_seconds": settings["checkpoint_seconds"],
-            "on_progress": on_progress,
             "team": team,
         }
-        self.observers = observers
+        self.observers, self.on_progress = observers, on_progress
 
     def estimate(self, start: np.ndarray | None) -> Estimate:
         run = self.forward()
@@ -81,9 +81,13 @@ class Runner:
         runs: list[Run] = []
         while count := _next_part(self.settings, runs):
             part = len(runs) + 1
+            left = self.settings["num_chains"] - sum(run.num_chains for run in runs)
+            num_parts = part - 1 + max(-(-left // count), 1)
+            begin(self.on_progress, "run", part, num_parts)
             runs.append(
                 self._kept(
                     f"part-{part}",
+                    on_progress=in_stage(self.on_progress, "run", part, num_parts),
                     num_chains=count,
                     purpose="anneal" if part == 1 else f"anneal {part}",
                     resample=self.settings.get("resample"),
@@ -96,6 +100,7 @@ class Runner:
         began = time.monotonic()
         settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
         problem = self.problem
+        begin(self.on_progress, "draws")
         if settings["draws"] == "exact":
             layer = settings["marginal"] or problem.model.marginals[0]
             start = problem.model.exact_draws(run.num_chains, seed, layer)
@@ -108,8 +113,14 @@ class Runner:
             bits = Stream(seed, "states").at(0, jnp.arange(run.num_chains))
             start = np.asarray(problem.states.state(bits, start))
         drawn = time.monotonic() - began
+        begin(self.on_progress, "reverse")
         reverse = self._kept(
-            "reverse", num_chains=run.num_chains, purpose="reverse", start=start, reverse=True
+            "reverse",
+            num_chains=run.num_chains,
+            purpose="reverse",
+            start=start,
+            reverse=True,
+            on_progress=in_stage(self.on_progress, "reverse"),
         )
         return dataclasses.replace(reverse, seconds=reverse.seconds + drawn)
 

@@ -37,6 +37,7 @@ from annealz.run import Run
 from annealz.schedules.linear import linear
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
+from annealz.stages import begin, in_stage
 from annealz.survey_mixing import survey_mixing
 
 __all__ = ["Forecast", "Timing", "forecast", "more_chains", "time_steps"]
@@ -132,6 +133,7 @@ def forecast(
     if is_name:
         check_name(str(schedule))
     if is_free and schedule == "mixing":
+        begin(on_progress, "pilot")
         terrain = survey_mixing(
             path, kernel, budget=_FIRST_SURVEY, seed=seed, on_progress=on_progress
         )
@@ -144,6 +146,7 @@ def forecast(
         plan = plan_schedule(
             schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
         )
+        begin(on_progress, "sizing", len(rungs) + 1, 0)
         sizing = anneal(
             path,
             kernel,
@@ -151,7 +154,7 @@ def forecast(
             num_chains=_SIZING_CHAINS,
             seed=seed,
             purpose="sizing",
-            on_progress=on_progress,
+            on_progress=in_stage(on_progress, "sizing", len(rungs) + 1, 0),
         )
         sweeps += sizing.sweeps + (plan.provenance.get("pilot_sweeps", 0) if is_name else 0)
         rungs.append(_Rung(sizing, _needed(sizing, target_std_err)))
@@ -172,6 +175,7 @@ def forecast(
             "more steps, or a larger error."
         )
     chains = int(np.ceil(best.needed))
+    begin(on_progress, "timing")
     timing = time_steps(path, kernel, chains, seed)
     seconds, spent = timing.pace * chosen.num_steps * chains, time.monotonic() - began
     sweeps += timing.sweeps

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 __all__ = ["Findings", "Found", "Message", "Status", "check_level", "longer", "status_of"]
 
 
-class Status(enum.Enum):
+class _Badge:
+    """What a notebook shows of a status; an enum keeps names like this one to itself."""
+
+    def _repr_html_(self) -> str:
+        from annealz.show.html import status_html
+
+        return status_html(self)  # pyright: ignore[reportArgumentType]
+
+
+class Status(_Badge, enum.Enum):
     """How far an estimate can be trusted.
 
     Examples

@@ -36,6 +36,7 @@ def survey(
     num_steps: int = 1000,
     num_chains: int = 100,
     seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Terrain:
     """Mean and variance of the slope along the path, from a linear pilot run.
 
@@ -57,6 +58,7 @@ def survey(
         purpose="survey",
         observers={"slope": Slope()},
         record_every=1,
+        on_progress=None if on_progress is None else lambda now: on_progress(_pilot(now)),
     )
     shrunk = 1 - 1 / np.maximum(run.trace.ess, 1.1)  # E of a variance about the weighted mean
     return Terrain(
@@ -73,6 +75,11 @@ def survey(
             "seed": seed,
         },
     )
+
+
+def _pilot(now: Progress) -> Progress:
+    """Its log Z and ESS are none of the run to come."""
+    return now._replace(log_z=np.nan, ess=np.nan, stage="pilot")
 
 
 def survey_knots(
@@ -123,7 +130,7 @@ def survey_knots(
             parts.append(np.stack([slopes.mean(1), slopes.var(1)], axis=1))
             done += count
             if on_progress is not None:
-                on_progress(Progress(done, num_knots * num_updates, np.nan, np.nan))
+                on_progress(Progress(done, num_knots * num_updates, np.nan, np.nan, "pilot"))
         kept = np.concatenate(parts)[num_burn_in:]
         mean = kept[:, 0].mean()
         means.append(mean)

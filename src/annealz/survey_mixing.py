@@ -162,7 +162,9 @@ class _Walk:
         stay.slopes = np.concatenate([stay.slopes, _finite(slopes, stay.beta)])
         self.done += self.piece
         if self._report is not None:
-            self._report(Progress(self.done, self.budget // self.num_chains, np.nan, np.nan))
+            self._report(
+                Progress(self.done, self.budget // self.num_chains, np.nan, np.nan, "pilot")
+            )
 
 
 def _finite(values: jax.Array, beta: float) -> np.ndarray:

@@ -148,6 +148,17 @@ class Terrain:
             logs = logs + np.log(self.tau)
         return grid, np.exp(np.interp(grid, self.betas, logs))
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import terrain_html
+
+        return terrain_html(self)
+
+    def to_pandas(self):
+        """A pandas table of a row a beta."""
+        from annealz.tables import terrain_table
+
+        return terrain_table(self)
+
     @property
     def linear_cost(self) -> float:
         """J of the linear schedule."""

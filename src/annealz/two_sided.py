@@ -93,6 +93,11 @@ class TwoSided(Found):
         """Between 0, where the two sides' work never meets, and 1."""
         return self.bar.overlap
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import two_sided_html
+
+        return two_sided_html(self)
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z_B / Z_A.
 

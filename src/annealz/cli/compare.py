@@ -10,7 +10,7 @@ from rich.table import Table
 
 from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Report, Seed
 from annealz.cli.progress import show_labelled_progress
-from annealz.cli.show import check_page, check_plot, open_console, save_pages
+from annealz.cli.show import check_page, check_plot, open_console, save_pages, show_messages
 from annealz.names import DEFAULT_MODEL, SCHEDULE_NAMES
 
 if TYPE_CHECKING:
@@ -107,6 +107,5 @@ def _show(result: "Comparison") -> None:
             c.status.value,
         )
     console.print(table)
-    console.print(result.verdict, highlight=False, soft_wrap=True)
-    for message in result.messages:
-        console.print(escape(f"! {message}"), style="yellow", highlight=False, soft_wrap=True)
+    console.print(result.verdict, highlight=False)
+    show_messages(console, result.messages)

@@ -40,6 +40,7 @@ from annealz.cli.options import (
 )
 from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_enumeration, show_progress
+from annealz.cli.retry import retry
 from annealz.cli.show import check_page, check_plot, save_pages, show_result
 from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE
 
@@ -54,6 +55,7 @@ _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
 
 def estimate(
+    context: typer.Context,
     model: Model = DEFAULT_MODEL,
     schedule: Schedule = DEFAULT_SCHEDULE,
     steps: Steps = None,
@@ -111,7 +113,7 @@ def estimate(
             force=force,
             checkpoint_seconds=checkpoint_seconds,
         )
-    finish(result, folder, plot, report, as_json)
+    finish(result, folder, plot, report, as_json, context.find_root().obj)
 
 
 def _numbers(text: str) -> list[float]:
@@ -167,7 +169,7 @@ def run_estimate(
 
 
 def _show_forecast(ahead: Forecast) -> None:
-    print(f"annealz: {ahead}.", file=sys.stderr)
+    print(f"annealz: {ahead}.", file=sys.stderr)  # above the bar, where there is one
 
 
 def finish(
@@ -176,9 +178,13 @@ def finish(
     plot: Path | None,
     report: Path | None,
     as_json: bool,
+    arguments: list[str] | None = None,
 ) -> None:
-    """Show the result; what could not be saved is told after it, with status 2, and the run is kept."""
-    show_result(result, as_json, "log Z")
+    """Show the result; what could not be saved is told after it, with status 2, and the run is kept.
+
+    Of one that cannot be trusted, made with these arguments, the command that may do better is told too.
+    """
+    show_result(result, as_json, "log Z", None if arguments is None else retry(arguments, result))
     try:
         save_pages(result, plot, report, as_json)
     except ValueError as error:

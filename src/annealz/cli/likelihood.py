@@ -127,7 +127,7 @@ def likelihood(
     else:
         estimate, folder = _resume(run, quiet, go_on), RunFolder(run)
     try:
-        with show_progress(quiet or not conservative, "from below") as progress:
+        with show_progress(quiet or not conservative) as progress:
             result = log_likelihood(
                 rbm,
                 rows,

@@ -15,6 +15,7 @@ from annealz.cli.compare import compare
 from annealz.cli.estimate import estimate
 from annealz.cli.likelihood import likelihood
 from annealz.cli.models import models
+from annealz.cli.plain import speak_plainly
 from annealz.cli.report import report
 from annealz.cli.resume import resume
 from annealz.cli.schedule import schedule
@@ -89,12 +90,13 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    speak_plainly()
     sys.exit(_status(sys.argv[1:] if arguments is None else list(arguments)))
 
 
 def _status(arguments: list[str]) -> int:
     try:
-        status = int(app(arguments, prog_name="annealz", standalone_mode=False) or 0)
+        status = int(app(arguments, prog_name="annealz", standalone_mode=False, obj=arguments) or 0)
         sys.stdout.flush()
         return status
     except (KeyboardInterrupt, typer.Abort):

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -17,9 +17,11 @@ __all__ = [
     "open_console",
     "save_figure",
     "save_pages",
+    "show_messages",
     "show_result",
 ]
 
+_STATUS_STYLES = {"ok": "bold green", "unreliable": "bold red"}
 _WIDE = 1000  # columns where nobody looks: lines of a file are not wrapped
 
 
@@ -45,8 +47,13 @@ def open_console() -> Console:
     return console if console.is_terminal else Console(width=_WIDE)
 
 
-def show_result(result: Result, as_json: bool, highlight: str) -> None:
-    """Print a result, as one JSON object or as a table with this row in bold."""
+def show_result(
+    result: Result, as_json: bool, highlight: str, next_command: str | None = None
+) -> None:
+    """Print a result, as one JSON object or as a table with this row in bold.
+
+    `next_command` is what to type where the result is not good enough.
+    """
     if as_json:
         print(json.dumps(result.to_dict(), allow_nan=False))
         return
@@ -55,11 +62,22 @@ def show_result(result: Result, as_json: bool, highlight: str) -> None:
     table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
     table.add_column(overflow="fold")
     for label, value in result.rows():
-        text = escape(value)
-        table.add_row(label, f"[bold]{text}[/bold]" if label == highlight else text)
+        style = _STATUS_STYLES.get(value, "") if label == "status" else ""
+        table.add_row(label, Text(value, "bold" if label == highlight else style))
     console.print(table)
-    for message in result.messages:
-        console.print(escape(f"! {message}"), style="yellow", highlight=False, soft_wrap=True)
+    show_messages(console, result.messages)
+    if next_command is not None:  # to be copied, so that nothing breaks its line
+        console.print(
+            f"> {next_command}", style="bold", highlight=False, markup=False, soft_wrap=True
+        )
+
+
+def show_messages(console: Console, messages: tuple[str, ...]) -> None:
+    """One line each in a pipe, wrapped at words in a terminal."""
+    for message in messages:
+        table = Table(show_header=False, box=None, padding=(0, 1, 0, 0), style="yellow")
+        table.add_row("!", Text(message))
+        console.print(table)
 
 
 def check_plot(path: Path | None) -> None:

@@ -59,7 +59,7 @@ def read_updates(path: Path) -> list[tuple[int, dict[str, np.ndarray]]]:
 
 
 def _open(path: Path):
-    h5py = need("h5py", "HDF5 files")
+    h5py = need("h5py", "HDF5 files are read", "formats")
     try:
         return h5py.File(path, "r")
     except OSError as error:

@@ -16,7 +16,7 @@ def is_safetensors(head: bytes) -> bool:
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     """The tensors of a file."""
-    package = need("safetensors.numpy", "safetensors files")
+    package = need("safetensors.numpy", "safetensors files are read", "formats")
     try:
         return dict(package.load(path.read_bytes()))
     except Exception as error:  # the package has an exception of its own for every kind of damage

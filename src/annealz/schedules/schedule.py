@@ -79,6 +79,17 @@ class Schedule:
     def __repr__(self) -> str:
         return f"Schedule({self.name}, num_steps={self.num_steps}, digest={self.digest[:12]})"
 
+    def _repr_html_(self) -> str:
+        from annealz.show.html import schedule_html
+
+        return schedule_html(self)
+
+    def to_pandas(self):
+        """The betas as a pandas table of a row a step."""
+        from annealz.tables import schedule_table
+
+        return schedule_table(self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and np.array_equal(self.betas, other.betas)
 

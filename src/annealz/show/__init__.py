@@ -1,0 +1,1 @@
+"""What people see: progress while it runs, and results in a notebook."""
