@@ -11,18 +11,17 @@ if TYPE_CHECKING:
 
 __all__ = ["retry"]
 
-_MORE = 4  # times the steps, as in the messages
-
 
 def retry(arguments: list[str], result: Estimate) -> str | None:
-    """The same with four times the steps; None where the result is ok, or its steps are those of a file."""
-    from annealz.status import Status
+    """The same with the steps and chains that are advised; None where none are, or a file has the steps."""
+    from annealz.advice import advice_of
 
-    schedule = _value(arguments, "--schedule")
-    if result.status is Status.OK or (schedule is not None and Path(schedule).is_file()):
+    advice, schedule = advice_of(result), _value(arguments, "--schedule")
+    if not advice or (schedule is not None and Path(schedule).is_file()):
         return None
-    kept = _without(arguments, {"--steps", "--out"})  # a folder holds one run
-    return shlex.join(["annealz", *kept, "--steps", str(_MORE * result.num_steps)])
+    options = {f"--{name}": str(number) for name, number in advice.items()}
+    kept = _without(arguments, {*options, "--out"})  # a folder holds one run
+    return shlex.join(["annealz", *kept, *(word for pair in options.items() for word in pair)])
 
 
 def _value(arguments: list[str], option: str) -> str | None:

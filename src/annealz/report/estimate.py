@@ -1,9 +1,8 @@
 """The page of an estimate: the number, whether to trust it, and all that stands behind it."""
 
-import re
-
 import numpy as np
 
+from annealz.advice import advice_of
 from annealz.diagnostics import pareto_k_limit
 from annealz.estimate import Estimate
 from annealz.islands import IslandJudgement
@@ -68,14 +67,11 @@ def remark(message: str) -> Html:
 
 def _next_try(estimate: Estimate) -> list[Html]:
     """The command that the messages advise, where they tell a number."""
-    said = " ".join(estimate.messages)
-    advice = dict(re.findall(r"--(steps|chains) (\d+)", said))
-    settings = estimate.settings
-    is_plain = settings["target_std_err"] is None and settings.get("max_seconds") is None
-    if estimate.status is Status.OK or not advice or not is_plain:
+    advice, settings = advice_of(estimate), estimate.settings
+    if not advice:
         return []
-    steps = int(advice.get("steps", estimate.num_steps))
-    chains = int(advice.get("chains", settings["num_chains"]))
+    steps = advice.get("steps", estimate.num_steps)
+    chains = advice.get("chains", settings["num_chains"])
     again = estimate_again(settings, estimate.schedule.name, steps, chains)
     is_command = again.text.startswith("annealz estimate") and "--steps" in again.text
     return [tag("p", "What to try next:"), code(again.text)] if is_command else []
