@@ -62,3 +62,8 @@ def test_scale():
 def test_report():
     run_page("docs/report.md")
     assert Path("page.html").stat().st_size > 10_000
+
+
+def test_notebook():
+    names = run_page("docs/notebook.md")
+    assert names["estimate"].status.value == "ok"

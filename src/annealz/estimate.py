@@ -70,6 +70,8 @@ class Estimate(Drawn):
     ('mixing, 100 steps', 'mixing')
     >>> estimate.provenance["num_steps"], estimate.with_message("made on a Sunday.").messages
     (100, ('made on a Sunday.',))
+    >>> estimate.to_pandas().shape[0], "diagnostics" in estimate.to_xarray().children
+    (1, True)
     """
 
     settings: dict[str, Any]

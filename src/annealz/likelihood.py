@@ -72,6 +72,8 @@ class Likelihood:
     True
     >>> dict(likelihood.rows())["status"], likelihood.to_dict()["num_examples"]
     ('ok', 50)
+    >>> likelihood.to_pandas().shape[0]
+    50
     """
 
     data: str

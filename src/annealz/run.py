@@ -57,6 +57,8 @@ class Run:
     (100, 100, 10000)
     >>> run.work.shape, run.island_log_means.shape  # without resampling every chain is an island
     ((100,), (100,))
+    >>> run.to_pandas().shape, run.trace.to_pandas().shape[0]
+    ((100, 2), 100)
     """
 
     log_weights: np.ndarray

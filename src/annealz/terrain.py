@@ -56,6 +56,8 @@ class Terrain:
     ... )
     >>> round(terrain.linear_cost, 2), round(terrain.least_cost, 2)  # 7 and 2.5 squared
     (7.0, 6.25)
+    >>> terrain.to_pandas().shape[0]
+    101
     """
 
     betas: np.ndarray

@@ -39,6 +39,8 @@ class Schedule:
     >>> schedule = annealz.Schedule(np.linspace(0, 1, 11) ** 2)
     >>> schedule.num_steps, schedule.digest[:8]
     (10, '0d4e5f38')
+    >>> schedule.to_pandas().shape
+    (11, 1)
     >>> annealz.Schedule([0, 0.5, 0.5, 1])
     Traceback (most recent call last):
         ...
