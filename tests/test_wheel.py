@@ -1,5 +1,6 @@
 """What is shipped: models, types, licence, and the files that speak of the version."""
 
+import importlib.util
 import re
 import tomllib
 import zipfile
@@ -58,3 +59,22 @@ def test_every_supported_python_is_tested():
     assert f'"{oldest}"' in workflow
     for step in ("make lint", "make test", "make test-browser"):
         assert f"run: {step}\n" in workflow
+
+
+def test_a_tag_is_the_version_of_all_files(tmp_path: Path):
+    """What .github/workflows/release.yml asks before anything is built."""
+    spec = importlib.util.spec_from_file_location("tag", ROOT / ".github" / "version_of_tag.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tag = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tag)
+    for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md"):
+        text = (ROOT / name).read_text()
+        (tmp_path / name).write_text(text.replace("## [Unreleased]", f"## [{PROJECT['version']}]"))
+    released = f"v{PROJECT['version']}"
+    assert "annealz" in tag.notes(released, tmp_path)
+    with pytest.raises(SystemExit, match="tag it v"):
+        tag.notes("v99.0.0", tmp_path)
+    (tmp_path / "CHANGELOG.md").write_text("## [Unreleased]\n")
+    with pytest.raises(SystemExit, match="no section"):
+        tag.notes(released, tmp_path)

@@ -16,5 +16,5 @@ def versions() -> dict[str, str]:
     return {
         **{name: metadata.version(name) for name in _NAMES},
         "python": platform.python_version(),
-        "device": f"{device.platform} {device.device_kind}",
+        "device": " ".join(dict.fromkeys([device.platform, device.device_kind])),
     }
