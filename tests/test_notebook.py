@@ -201,11 +201,17 @@ def test_tree_has_named_dimensions_and_units(both):
     assert all(isinstance(value, str | int | float) for value in tree.attrs.values())
 
 
-def test_islands_are_told_in_the_tree():
+def test_islands_and_what_was_observed_are_told_in_the_tree():
     run = annealz.estimate_log_z(
-        MODEL, schedule="linear", num_steps=20, num_chains=100, resample=0.9
+        MODEL,
+        schedule="linear",
+        num_steps=20,
+        num_chains=100,
+        resample=0.9,
+        observe={"on/off": lambda v: v},
     )
     tree = run.to_xarray()
+    assert tree["annealing/on_off_mean"].shape == run.trace.means["on/off"].shape
     assert tree["sample_stats/island"].max() + 1 == 100 // run.run.island_size
     assert "pareto_k" not in tree["diagnostics"]
 

@@ -349,6 +349,8 @@ def test_options_and_what_cannot_be_recorded(estimate):
     assert "    kernel=kernel,\n" in own.text
     array = again_of(estimate, asked=asked | {"schedule": None})
     assert "    schedule=schedule,\n" in array.text
+    seen = again_of(estimate, asked=asked | {"observe": ["mean"]})
+    assert "    observe=observe,\n" in seen.text
 
 
 def test_runs_of_earlier_versions_have_a_page(folder, tmp_path):

@@ -279,11 +279,11 @@ def test_a_plain_locale_is_recognised(names, expected):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["estimate", "a b.npz", "--seed=3"], "annealz estimate 'a b.npz' --seed=3 --steps 12"),
+        (["estimate", "a b.npz", "--seed=3"], "annealz estimate --steps 12 'a b.npz' --seed=3"),
         (["estimate", "--out", "run", "--steps", "3"], "annealz estimate --steps 12"),
         (
             ["estimate", "--steps=3", "--schedule", "linear"],
-            "annealz estimate --schedule linear --steps 12",
+            "annealz estimate --steps 12 --schedule linear",
         ),
         (["estimate", "--schedule", __file__], None),  # the steps are those of the file
     ],

@@ -163,7 +163,7 @@ def estimate_log_z(
         "base": base if isinstance(base, str) else None,
         "data": data is not None,
         "marginal": marginal,
-        "observe": sorted(observe or ()),
+        "observe": sorted(map(str, observe or ())),
     }
     given = {
         "path": path is not None,

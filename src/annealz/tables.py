@@ -183,12 +183,13 @@ def _run_groups(xarray: Any, run: Run, prefix: str) -> dict[str, Any]:
         "log_z": ("record", trace.log_z, {"units": _NATS}),
         "ess": ("record", trace.ess, {"units": _CHAINS}),
     }
-    for name, mean in trace.means.items():
+    for observed, mean in trace.means.items():
+        name = observed.replace("/", "_")  # which would be a path in the tree
         dims = ("record", *(f"{name}_dim_{i}" for i in range(mean.ndim - 1)))
         unit = {"units": _NATS} if name == "slope" else {}
         squared = {"units": f"{_NATS}^2"} if name == "slope" else {}
         variables[f"{name}_mean"] = (dims, mean, unit)
-        variables[f"{name}_variance"] = (dims, trace.variances[name], squared)
+        variables[f"{name}_variance"] = (dims, trace.variances[observed], squared)
     beside = {
         "step": ("record", trace.steps, {"units": "steps"}),
         "beta": ("record", trace.betas, {"units": _ONE}),

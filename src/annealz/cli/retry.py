@@ -21,7 +21,8 @@ def retry(arguments: list[str], result: Estimate) -> str | None:
         return None
     options = {f"--{name}": str(number) for name, number in advice.items()}
     kept = _without(arguments, {*options, "--out"})  # a folder holds one run
-    return shlex.join(["annealz", *kept, *(word for pair in options.items() for word in pair)])
+    added = (word for pair in options.items() for word in pair)
+    return shlex.join(["annealz", *kept[:1], *added, *kept[1:]])
 
 
 def _value(arguments: list[str], option: str) -> str | None:

@@ -75,8 +75,11 @@ def show_result(
 def show_messages(console: Console, messages: tuple[str, ...]) -> None:
     """One line each in a pipe, wrapped at words in a terminal."""
     for message in messages:
-        table = Table(show_header=False, box=None, padding=(0, 1, 0, 0), style="yellow")
-        table.add_row("!", Text(message))
+        if not console.file.isatty():
+            console.print(Text(f"! {message}", "yellow"), soft_wrap=True)
+            continue
+        table = Table(show_header=False, box=None, padding=0, pad_edge=False, style="yellow")
+        table.add_row(Text("! ", "yellow"), Text(message, "yellow"))
         console.print(table)
 
 

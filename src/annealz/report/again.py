@@ -65,6 +65,7 @@ def estimate_again(
     objects = [name for name in ("path", "kernel", "base") if given.get(name)]
     objects += ["draws"] if settings.get("draws") == "given" else []
     objects += [] if is_planned else ["schedule"]
+    objects += ["observe"] if asked.get("observe") else []
     if asked["model"] is not None and not objects:
         return Again(_command("estimate", asked["model"], options), notes, is_exact)
     notes += [f"{', '.join(objects)}: the objects that were given"] if objects else []
