@@ -17,7 +17,7 @@ estimate: $(READY) ## log Z of a packaged RBM, beside its exact value
 	$(BIN)/annealz estimate
 
 test: $(READY) ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not gpu"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"
 
 test-slow: $(READY) ## the slow statistical sweeps as well
 	$(BIN)/python -m pytest -m "not gpu"

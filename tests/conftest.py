@@ -16,6 +16,24 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("annealz")
 
 
+_LONGEST = (
+    "test_tutorials",
+    "test_pages_models",
+    "test_pages_start",
+    "test_examples",
+    "test_distributed",
+    "test_terminal",
+    "test_fused_many",
+    "test_report",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take longest come first, so that two workers end together."""
+    rank = {name: n for n, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
+
 def pytest_report_header() -> str:
     return f"annealz seed: {default_seed()} (ANNEALZ_TEST_SEED)"
 

@@ -125,6 +125,7 @@ def test_the_test_refuses_other_laws(found: Conservative):
 # --- from below -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_is_low_where_the_forward_estimate_flatters(seed: int):
     """A model of two modes that 6 steps do not reach fairly; examples are draws of the model.
 

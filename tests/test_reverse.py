@@ -264,6 +264,7 @@ def engine_half_moments(kernel: AbstractKernel, seed: int) -> tuple[float, float
     return one[0] - two[0], float(np.hypot(one[1], two[1]))
 
 
+@pytest.mark.slow
 def test_half_moments_tell_a_reversal(seed: int, large_blocks):
     """E_P[w^1/2] = (Z_B / Z_A) E_Q[w^-1/2] if and only if the kernel is reversed (here)."""
     one, two = half_moments(Scan())

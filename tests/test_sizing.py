@@ -212,6 +212,7 @@ def test_the_forecast_in_words():
 # --- kept -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("untimed")
 def test_the_wanted_error_is_met_over_many_seeds(monkeypatch):
     """Errors against the exact value have the wanted size, and a target twice as small costs four times."""
