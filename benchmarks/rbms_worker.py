@@ -14,7 +14,7 @@ import time
 import warnings
 from importlib.metadata import version
 
-warnings.simplefilter("ignore")
+warnings.simplefilter("ignore")  # before the imports, which warn
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402

@@ -56,7 +56,7 @@ def test_extending():
 
 
 def test_scale():
-    run_page("docs/scale.md")
+    run_page("docs/scale.md")  # its Python wants several processes, and is only compiled
 
 
 def test_report():

@@ -5,6 +5,7 @@ screen when it was done, are set one above the other.
 """
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -98,7 +99,7 @@ def run() -> tuple[list[Text], list[Text], float]:
 
 def main() -> None:
     half_way, done, seconds = run()
-    console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"), highlight=False)  # noqa: SIM115
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), highlight=False)
     console.print(Text(f"$ annealz {' '.join(ARGUMENTS)}", "bold"))
     for line in half_way:
         console.print(line)
