@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from annealz.bases import BernoulliBase as BernoulliBase
     from annealz.bases import CategoricalBase as CategoricalBase
     from annealz.bases import GaussianBase as GaussianBase
+    from annealz.bases import MixtureBase as MixtureBase
     from annealz.compare import compare_schedules as compare_schedules
     from annealz.conservative import Conservative as Conservative
     from annealz.conservative import conservative_log_z as conservative_log_z
@@ -87,7 +88,7 @@ else:
     _NAMES = {
         "along": "log_z_along",
         "anneal": "Progress anneal",
-        "bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase",
+        "bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase MixtureBase",
         "compare": "compare_schedules",
         "conservative": "Conservative conservative_log_z",
         "draws": "approximate_draws",

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.advance import Block
-from annealz.paths.abstract import AbstractBipartitePath, AbstractPath
+from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
 
 __all__ = [
@@ -57,7 +57,7 @@ def gather(trees: list[Any], num_chains: int) -> Any:
 
 def last_states(path: AbstractPath, blocks: list[Block], num_chains: int) -> np.ndarray:
     """The last states of all chains; binary ones as bytes."""
-    if not isinstance(path, AbstractBipartitePath):
+    if not path.is_binary:
         return gather([block.x for block in blocks], num_chains)
     bits = np.concatenate([block.x for block in blocks])[:num_chains]
     return np.unpackbits(bits, axis=-1, count=path.num_units)
@@ -79,8 +79,7 @@ def check_memory(path: AbstractPath, num_chains: int) -> None:
     def one():
         x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
         stored = path.store(x)
-        is_binary = isinstance(path, AbstractBipartitePath)
-        return stored, stored, x.astype(jnp.uint8) if is_binary else x
+        return stored, stored, x.astype(jnp.uint8) if path.is_binary else x
 
     leaves = jax.tree.leaves(jax.eval_shape(one))
     each = _WEIGHT_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)

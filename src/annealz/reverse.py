@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.paths.abstract import AbstractBipartitePath, AbstractPath
+from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
 
 __all__ = ["check_start"]
@@ -45,7 +45,7 @@ def check_start(path: AbstractPath, start, num_chains: int, name: str = "start")
             f"{name} must hold one state of the path for each of num_chains = {num_chains} chains, an "
             f"array of shape {like.shape}, got shape {x.shape}: give as many draws as chains."
         )
-    binary = isinstance(path, AbstractBipartitePath)
+    binary = path.is_binary
     wrong = ~np.isin(x, (0, 1)) if binary else ~np.isfinite(x)
     if wrong.any():
         raise ValueError(

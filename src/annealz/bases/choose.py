@@ -6,9 +6,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase, smoothed_means
+from annealz.bases.mixture import MixtureBase
 from annealz.names import BASES
 
-__all__ = ["choose_base", "choose_named"]
+__all__ = ["choose_base", "choose_named", "named_bases"]
 
 
 class Layered(Protocol):
@@ -22,14 +23,24 @@ class Layered(Protocol):
     def visible_means(self) -> Any: ...
 
 
-def choose_base(model: Layered, base: str | BernoulliBase = "auto", data=None) -> BernoulliBase:
+def named_bases(model: Layered) -> dict[str, Callable[[], BernoulliBase]]:
+    """Uniform, and the model's visible bias."""
+    return {
+        "uniform": lambda: BernoulliBase.uniform(model.num_visible),
+        "visible-bias": lambda: BernoulliBase.from_logits(np.asarray(model.visible_bias)),
+    }
+
+
+def choose_base(
+    model: Layered, base: str | BernoulliBase | MixtureBase = "auto", data=None
+) -> BernoulliBase | MixtureBase:
     """The base of this name for this model.
 
     `data` gives the base rate: rows of data (rows, visible), or their means (visible,). Without it
     the means stored with the model are used. "auto" is the base rate where means are known and
     the model's visible bias elsewhere.
     """
-    if isinstance(base, BernoulliBase):
+    if isinstance(base, BernoulliBase | MixtureBase):
         if data is not None:
             raise ValueError(
                 "data serve to build a base, and a base is given: leave one of them out."
@@ -40,10 +51,10 @@ def choose_base(model: Layered, base: str | BernoulliBase = "auto", data=None) -
     if data is not None and base not in ("auto", "base-rate"):
         raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
     means = _means(model, data)
-    if base == "uniform":
-        return BernoulliBase.uniform(model.num_visible)
-    if base == "visible-bias" or (base == "auto" and means is None):
-        return BernoulliBase.from_logits(np.asarray(model.visible_bias))
+    if base in ("uniform", "visible-bias"):
+        return named_bases(model)[base]()
+    if base == "auto" and means is None:
+        return named_bases(model)["visible-bias"]()
     if means is None:
         raise ValueError(
             "the base-rate base needs the training data or their means, and this model file "
@@ -68,7 +79,9 @@ def choose_named(
     options: Mapping[str, Callable[[], Any]], base: Any, data: Any, kind: type, num_units: int
 ) -> Any:
     """The base of one of these names, "auto" the first, or one of this kind and size that is given."""
-    if isinstance(base, kind):
+    if isinstance(base, MixtureBase):  # the path says whether it fits
+        chosen = base
+    elif isinstance(base, kind):
         if base.num_units != num_units:
             raise ValueError(f"the base has {base.num_units} units and the model {num_units}.")
         chosen = base

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.mixture import MixturePairPath
 from annealz.paths.pairs import PairPath
 from annealz.random import Bits
 
@@ -50,13 +51,14 @@ class ColourGibbs(AbstractKernel):
             blocks[colour, : units.size] = units
         return cls(jnp.asarray(blocks, jnp.int32))
 
-    def step(self, bits: Bits, x, path: PairPath, beta):
+    def step(self, bits: Bits, x, path: PairPath | MixturePairPath, beta):
         num_units = x.shape[-1]
+        given = path.conditioned(bits, x, beta)  # one component for all colours, so that it reverses
 
         def update(k, x):
             sites = self.blocks[k]
             inside = jnp.minimum(sites, num_units - 1)  # the filling is drawn as well, and dropped
-            logits = path.site_logits(x, inside, beta)
+            logits = given.site_logits(x, inside, beta)
             new = path.units.sample(bits, logits.reshape(x.shape[0], -1), k)
             return x.at[:, sites].set(new, mode="drop")
 

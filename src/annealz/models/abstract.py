@@ -7,6 +7,7 @@ must tell its name, its base, its kernel, and its path or its `log_density`.
 """
 
 import abc
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
@@ -77,6 +78,14 @@ class AbstractModel(eqx.Module):
         if base != "auto":
             raise ValueError(f"unknown base {base!r}: {self.name} knows auto, or give one itself.")
         return self.base()
+
+    def flat_base(self) -> "AbstractBase | None":
+        """The base that prefers no state, where the model has one: pilots that look for modes start there."""
+        return None
+
+    def named_bases(self) -> "dict[str, Callable[[], AbstractBase]]":
+        """Bases to choose between where nothing is known of the data, by name; none by default."""
+        return {}
 
     def path(self, base, marginal: str = "visible") -> "AbstractPath":
         """The path from this base to the model; by default the geometric one of their densities."""

@@ -115,9 +115,23 @@ class DBM(AbstractModel):
 
         return choose_base(self, base, data)
 
-    def path(self, base, marginal: str = "hidden"):
-        from annealz.paths.geometric import GeometricPath
+    def flat_base(self):
+        from annealz.bases.bernoulli import BernoulliBase
 
+        return BernoulliBase.uniform(self.num_visible)
+
+    def named_bases(self):
+        from annealz.bases.choose import named_bases
+
+        return named_bases(self)
+
+    def path(self, base, marginal: str = "hidden"):
+        from annealz.bases.mixture import MixtureBase
+        from annealz.paths.geometric import GeometricPath
+        from annealz.paths.mixture import mixture_path
+
+        if isinstance(base, MixtureBase):
+            return mixture_path(base, self.path(self.flat_base(), marginal), self.name)
         if base.num_units != self.num_visible:
             raise ValueError(
                 f"the base has {base.num_units} units and the model {self.num_visible} visible units."

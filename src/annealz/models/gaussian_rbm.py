@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.bases.gaussian import GaussianBase
+from annealz.bases.mixture import MixtureBase
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import real_array
 from annealz.units import GaussianUnits
@@ -99,8 +100,21 @@ class GaussianRBM(AbstractLayered):
     def start(self, base: GaussianBase):
         return base.mean / base.scale**2
 
+    def flat_base(self):
+        """Around zero, with the model's scale: the nearest to flat that real units have."""
+        return GaussianBase(jnp.zeros_like(self.visible_bias), self.scale, "zero")
+
+    def named_bases(self):
+        return {"visible-bias": lambda: GaussianBase(self.visible_bias, self.scale, "visible-bias")}
+
     def choose_base(self, base: Any = "auto", data: Any = None):
         """visible-bias (also auto): around the visible bias; base-rate: around the means of the data."""
+        if isinstance(base, MixtureBase):
+            if data is not None:
+                raise ValueError(
+                    "data serve to build a base, and a base is given: leave one of them out."
+                )
+            return base
         if isinstance(base, GaussianBase):
             if base.dim != self.num_visible or not np.array_equal(base.scale, self.scale):
                 raise ValueError(

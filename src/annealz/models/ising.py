@@ -125,15 +125,33 @@ class Ising(AbstractModel):
         from annealz.bases.choose import choose_named
 
         options = {
-            "uniform": lambda: BernoulliBase.uniform(self.num_units),
+            "uniform": self.flat_base,
             "fields": lambda: BernoulliBase.from_logits(2 * np.asarray(self.fields), "fields"),
         }
         return choose_named(options, base, data, BernoulliBase, self.num_units)
 
+    def flat_base(self):
+        from annealz.bases.bernoulli import BernoulliBase
+
+        return BernoulliBase.uniform(self.num_units)
+
+    def named_bases(self):
+        from annealz.bases.bernoulli import BernoulliBase
+
+        fields = 2 * np.asarray(self.fields)
+        bases = {"uniform": self.flat_base}
+        if np.any(fields):
+            bases["fields"] = lambda: BernoulliBase.from_logits(fields, "fields")
+        return bases
+
     def path(self, base, marginal: str = "visible"):
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.geometric import GeometricPath
+        from annealz.paths.mixture import mixture_path
         from annealz.paths.pairs import PairPath
 
+        if isinstance(base, MixtureBase):
+            return mixture_path(base, self.path(self.flat_base()), self.name)
         layers = self.layers
         if layers is None:
             signs = jnp.array([-1.0, 1.0])

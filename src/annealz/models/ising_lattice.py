@@ -90,15 +90,33 @@ class SquareIsing(AbstractModel):
 
         fields = np.full(self.num_units, 2 * self.field)
         options = {
-            "uniform": lambda: BernoulliBase.uniform(self.num_units),
+            "uniform": self.flat_base,
             "fields": lambda: BernoulliBase.from_logits(fields, "fields"),
         }
         return choose_named(options, base, data, BernoulliBase, self.num_units)
 
+    def flat_base(self):
+        from annealz.bases.bernoulli import BernoulliBase
+
+        return BernoulliBase.uniform(self.num_units)
+
+    def named_bases(self):
+        from annealz.bases.bernoulli import BernoulliBase
+
+        fields = np.full(self.num_units, 2 * self.field)
+        bases = {"uniform": self.flat_base}
+        if np.any(fields):
+            bases["fields"] = lambda: BernoulliBase.from_logits(fields, "fields")
+        return bases
+
     def path(self, base, marginal: str = "visible"):
+        from annealz.bases.mixture import MixtureBase
         from annealz.lattice import colour_sites
         from annealz.paths.lattice import LatticePath
+        from annealz.paths.mixture import mixture_path
 
+        if isinstance(base, MixtureBase):
+            return mixture_path(base, self.path(self.flat_base()), self.name)
         even, odd = colour_sites(self.height, self.width)
         bias = jnp.full(even.size, 2 * self.field - 4 * self.couplings.sum())
         start, end = (base.logits[even], base.logits[odd]), (bias, bias)

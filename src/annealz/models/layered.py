@@ -43,8 +43,12 @@ class AbstractLayered(AbstractModel):
         return self.hidden_bias.shape[0]
 
     def path(self, base, marginal: str = "visible"):
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.layers import LayerPath
+        from annealz.paths.mixture import mixture_path
 
+        if isinstance(base, MixtureBase):
+            return mixture_path(base, self.path(self.flat_base(), marginal), self.name)
         weights, bias, constant = self.natural
         offset = constant or None
         visible = self.start(base), bias

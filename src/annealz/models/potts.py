@@ -87,14 +87,31 @@ class Potts(AbstractModel):
         from annealz.bases.choose import choose_named
 
         options = {
-            "uniform": lambda: CategoricalBase.uniform(self.num_units, self.num_states),
+            "uniform": self.flat_base,
             "fields": lambda: CategoricalBase.from_logits(self.fields, "fields"),
         }
         return choose_named(options, base, data, CategoricalBase, self.num_units)
 
+    def flat_base(self):
+        from annealz.bases.categorical import CategoricalBase
+
+        return CategoricalBase.uniform(self.num_units, self.num_states)
+
+    def named_bases(self):
+        from annealz.bases.categorical import CategoricalBase
+
+        bases = {"uniform": self.flat_base}
+        if np.any(self.fields):
+            bases["fields"] = lambda: CategoricalBase.from_logits(self.fields, "fields")
+        return bases
+
     def path(self, base, marginal: str = "visible"):
+        from annealz.bases.mixture import MixtureBase
+        from annealz.paths.mixture import mixture_path
         from annealz.paths.pairs import PairPath
 
+        if isinstance(base, MixtureBase):
+            return mixture_path(base, self.path(self.flat_base()), self.name)
         return PairPath(base, base.logits, self.couplings, self.fields)
 
     def kernel(self):

@@ -146,8 +146,23 @@ class RBM(AbstractModel):
 
         return choose_base(self, base, data)
 
+    def flat_base(self):
+        from annealz.bases.bernoulli import BernoulliBase
+
+        return BernoulliBase.uniform(self.num_visible)
+
+    def named_bases(self):
+        from annealz.bases.choose import named_bases
+
+        return named_bases(self)
+
     def path(self, base, marginal: str = "visible"):
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.geometric import GeometricPath
+        from annealz.paths.mixture import mixture_path
+
+        if isinstance(base, MixtureBase):
+            return mixture_path(base, GeometricPath(self.flat_base(), self, marginal), self.name)
 
         return GeometricPath(base, self, marginal)
 

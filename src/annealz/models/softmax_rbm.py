@@ -83,6 +83,15 @@ class SoftmaxRBM(AbstractLayered):
     def start(self, base: CategoricalBase):
         return base.logits.ravel()
 
+    def flat_base(self):
+        return CategoricalBase.uniform(self.num_visible, self.num_states)
+
+    def named_bases(self):
+        return {
+            "uniform": self.flat_base,
+            "visible-bias": lambda: CategoricalBase.from_logits(self.visible_bias),
+        }
+
     def choose_base(self, base: Any = "auto", data: Any = None):
         """visible-bias (also auto), uniform, or base-rate, from data (rows, visible) of states."""
         from annealz.bases.choose import choose_named

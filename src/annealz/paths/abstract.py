@@ -39,6 +39,16 @@ class AbstractPath(eqx.Module):
     base: eqx.AbstractVar[AbstractBase]
 
     @property
+    def is_binary(self) -> bool:
+        """Whether states are zeros and ones that are stored as bits; then `num_units` says how many."""
+        return False
+
+    @property
+    def num_units(self) -> int:
+        """Of a state."""
+        raise ValueError(f"{type(self).__name__} does not know how many units a state has.")
+
+    @property
     @abc.abstractmethod
     def log_z0(self) -> float:
         """log of the normaliser of p*_0, exact."""
@@ -108,9 +118,8 @@ class AbstractBipartitePath(AbstractLatentPath):
     """
 
     @property
-    @abc.abstractmethod
-    def num_units(self) -> int:
-        """Of a state."""
+    def is_binary(self) -> bool:
+        return True
 
     def store(self, x):
         return jax.numpy.packbits(x.astype(jax.numpy.uint8), axis=-1)

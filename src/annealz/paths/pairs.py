@@ -81,6 +81,10 @@ class PairPath(AbstractPath):
             (-2, -1)
         ) + self.offset
 
+    def conditioned(self, bits: Bits, x, beta) -> "PairPath":
+        """The path given what a sweep draws before it touches the units: nothing here."""
+        return self
+
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
         """The logits of some units, given all others."""
         sums = self._sums(self._hot(x), self.couplings[:, sites])
