@@ -25,7 +25,7 @@ import numpy as np
 
 from annealz.anneal import Progress
 from annealz.autocorrelation import Memory, measure_memory
-from annealz.estimators import effective_sample_size
+from annealz.estimators import effective_sample_size, log_mean
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream
@@ -110,6 +110,7 @@ class _Walk:
         self.stream, self.chains = Stream(seed, "survey-mixing"), jnp.arange(self.num_chains)
         self.generator = np.random.default_rng([seed, 1])
         self.done = 0  # sweeps of the population
+        self.log_z = np.nan  # by the last way up the path
         self.began = time.monotonic()
         self._report = on_progress
 
@@ -129,18 +130,21 @@ class _Walk:
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_STAY)
         stays: list[_Stay] = []
         log_weights = np.zeros(self.num_chains)
+        log_z = self.path.log_z0
         for i, beta in enumerate(betas):
             if i:
                 jump = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
                 log_weights = log_weights + _finite(jump, float(beta))
                 if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
                     x = x[resample(log_weights, self.generator)]
+                    log_z += log_mean(log_weights)
                     log_weights = np.zeros(self.num_chains)
             stay = _Stay(float(beta), x, np.empty((0, self.num_chains)))
             while len(stay.slopes) < length and self.left > self.piece:
                 self.sweep(stay)
             stays.append(stay)
             x = stay.x
+        self.log_z = log_z + log_mean(log_weights)
         return [stay for stay in stays if len(stay.slopes) > 1]
 
     def lengthen(self, stays: list[_Stay]) -> None:
@@ -211,5 +215,6 @@ def _terrain(stays: list[_Stay], walk: _Walk) -> Terrain:
             "num_chains": walk.num_chains,
             "budget": walk.budget,
             "seed": walk.seed,
+            "log_z": float(walk.log_z),  # rough, unbiased as Z: for choosing between bases
         },
     )

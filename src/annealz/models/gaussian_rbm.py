@@ -105,7 +105,10 @@ class GaussianRBM(AbstractLayered):
         return GaussianBase(jnp.zeros_like(self.visible_bias), self.scale, "zero")
 
     def named_bases(self):
-        return {"visible-bias": lambda: GaussianBase(self.visible_bias, self.scale, "visible-bias")}
+        return {
+            "zero": self.flat_base,
+            "visible-bias": lambda: GaussianBase(self.visible_bias, self.scale, "visible-bias"),
+        }
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         """visible-bias (also auto): around the visible bias; base-rate: around the means of the data."""

@@ -157,12 +157,19 @@ class RBM(AbstractModel):
         return named_bases(self)
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase, check_units
         from annealz.paths.geometric import GeometricPath
         from annealz.paths.mixture import mixture_path
 
         if isinstance(base, MixtureBase):
-            return mixture_path(base, GeometricPath(self.flat_base(), self, marginal), self.name)
+            flat = GeometricPath(self.flat_base(), self, marginal)
+            if base.num_components > 1:
+                return mixture_path(base, flat, self.name)
+            check_units(base, flat.state_units, flat.num_units, self.name)
+            zeros = jnp.zeros_like(self.visible_bias), jnp.zeros_like(self.hidden_bias)
+            is_visible = marginal == "visible"  # a product: the plain path, which is faster
+            logits = (base.logits[0], zeros[1]) if is_visible else (zeros[0], base.logits[0])
+            return GeometricPath(base, self, marginal, logits=logits)
 
         return GeometricPath(base, self, marginal)
 

@@ -20,6 +20,7 @@ from jaxtyping import Array, Float
 
 from annealz.bases.abstract import AbstractBase
 from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.mixture import MixtureBase
 from annealz.models.rbm import RBM
 from annealz.names import MARGINALS
 from annealz.paths.abstract import AbstractBipartitePath
@@ -61,7 +62,7 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
 
     def __init__(
         self,
-        base: BernoulliBase,
+        base: BernoulliBase | MixtureBase,
         model: RBM,
         marginal: str = "visible",
         *,

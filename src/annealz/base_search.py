@@ -1,0 +1,265 @@
+"""Where to start, and where to start a second time: bases found by pilots.
+
+No single base is safe. A model's visible bias may lie where the model has no mass, and the weights look
+perfect all the same; from the uniform base some modes are out of reach. What one base misses another one
+often finds, so
+
+    1   from every base that the model names, some chains are annealed (`scout`);
+    2   their last states, flattened weights, are what a mixture is fitted to (`bases/fit_mixture.py`);
+    3   from that mixture some chains are annealed again, and a mixture is fitted to where they end;
+    4   of all these bases the first is the one whose path is cheapest, among those that find the mass.
+
+Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base whose
+log Z is clearly the smaller misses something. Cost is (∫ √(g tau))^2, the predicted K Var[log w]. The mixture
+has seen what all pilots found, so it is taken unless a named base is clearly cheaper.
+
+The second base is the best of the others by the same rules; a share of the chains starts there
+(`second_opinion.py`). All chains of pilots use streams of their own and enter no weight.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from annealz.anneal import Progress, anneal
+from annealz.bases.abstract import AbstractBase
+from annealz.bases.fit_mixture import fit_mixture
+from annealz.bases.mixture import MixtureBase
+from annealz.estimators import delta_std_err, effective_sample_size, log_mean
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.paths.layers import AbstractLayerPath
+from annealz.paths.mixture import MixtureLayerPath, MixturePairPath
+from annealz.paths.pairs import PairPath
+from annealz.random import derive_seed
+from annealz.run import Run
+from annealz.schedules.mixing import mixing
+from annealz.schedules.schedule import Schedule
+from annealz.stages import in_stage
+from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
+from annealz.terrain import Terrain
+
+__all__ = ["BaseChoice", "Scout", "choose_second", "scout", "search_bases"]
+
+_SURVEY_SHARE, _PILOT_SHARE = 0.01, 0.05  # of the run's sweeps, for every base that is tried
+_MANY_CHAINS, _FEW_CHAINS = 250, 100  # of a pilot; many where the run has a million sweeps
+_LEAST_STEPS, _MOST_STEPS = 100, 5000
+_KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
+_MISSES = 1.0  # nats, and 3 standard errors: a base so far below the largest log Z misses something
+_CLEARLY_CHEAPER = 0.5
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scout:
+    """A base that was tried, and what was seen from it."""
+
+    base: AbstractBase
+    path: AbstractPath
+    terrain: Terrain
+    log_z: float
+    """By a pilot: rough, and low where the base misses something."""
+    std_err: float
+    run: Run | None = None
+
+    @property
+    def name(self) -> str:
+        return getattr(self.base, "name", "base")
+
+    @property
+    def cost(self) -> float:
+        """Predicted K Var[log w]."""
+        return mixing(self.terrain, 1).provenance["predicted_variance"]
+
+    @property
+    def sweeps(self) -> int:
+        return self.terrain.sweeps + (0 if self.run is None else self.run.sweeps)
+
+    def schedule(self, num_steps: int) -> Schedule:
+        """Of constant speed in √(g tau)."""
+        return mixing(self.terrain, num_steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseChoice:
+    """The first and the second base, with what led to them."""
+
+    first: Scout | None
+    """None where the base was given."""
+    second: Scout | None
+    """None where no unlike base is known."""
+    tried: tuple[Scout, ...]
+    sweeps: int
+    seconds: float
+
+    @property
+    def reason(self) -> str | None:
+        """Why the first one, in words; nothing where it was given."""
+        if self.first is None:
+            return None
+        rest = ", ".join(
+            f"{one.name} {one.cost:.3g} and {one.log_z:.1f}"
+            for one in self.tried
+            if one is not self.first
+        )
+        return (
+            f"{self.first.name}: predicted K Var[log w] {self.first.cost:.3g}, log Z of the pilot "
+            f"{self.first.log_z:.1f}" + (f"; the others {rest}" if rest else "")
+        )
+
+
+class _Searcher:
+    """What every pilot of one search has in common."""
+
+    def __init__(self, model, marginal, kernel, seed, sweeps, on_progress):
+        self.model, self.marginal, self.kernel = model, marginal, kernel
+        self.seed, self.sweeps = seed, sweeps
+        self.on_progress = in_stage(on_progress, "base")
+        self.num_chains = _MANY_CHAINS if sweeps >= 1_000_000 else _FEW_CHAINS
+        steps = int(_PILOT_SHARE * sweeps / self.num_chains)
+        self.num_steps = int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))
+
+    def path(self, base) -> AbstractPath:
+        return self.model.path(base, self.marginal)
+
+    def scout(self, base: AbstractBase, word: str, *, with_run: bool) -> Scout:
+        seed, path = derive_seed(self.seed, "base", word), self.path(base)
+        budget = max(LEAST_BUDGET, int(_SURVEY_SHARE * self.sweeps))
+        terrain = survey_mixing(
+            path, self.kernel, budget=budget, seed=seed, on_progress=self.on_progress
+        )
+        log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
+        if with_run:
+            run = anneal(
+                path,
+                self.kernel,
+                mixing(terrain, self.num_steps),
+                num_chains=self.num_chains,
+                seed=seed,
+                purpose="pilot",
+                on_progress=self.on_progress,
+            )
+            own = run.log_z0 + log_mean(run.log_weights)
+            log_z, std_err = max(own, log_z), delta_std_err(run.log_weights)
+        return Scout(base, path, terrain, float(log_z), float(std_err), run)
+
+    def fitted(self, scouts: Sequence[Scout], word: str) -> MixtureBase:
+        """A mixture fitted to where the chains of these pilots ended."""
+        runs = [one.run for one in scouts if one.run is not None]
+        log_weights = np.concatenate(
+            [run.log_z0 + run.log_weights - np.log(run.num_chains) for run in runs]
+        )
+        states = np.concatenate([run.states for run in runs])
+        units = units_of(scouts[0].path)
+        weights = flattened(log_weights, _KEPT * log_weights.size)
+        seed = derive_seed(self.seed, "base", word)
+        return fit_mixture(units, states, weights, seed=seed, name="fitted")
+
+
+def search_bases(
+    model: AbstractModel,
+    marginal: str,
+    kernel: AbstractKernel,
+    *,
+    seed: int = 0,
+    sweeps: int = 10_000_000,
+    on_progress: OnProgress | None = None,
+) -> BaseChoice:
+    """The first and second base of a model of which nothing else is known, by pilots.
+
+    `sweeps` of the run to come tell how much the pilots may take: about a quarter of it.
+    """
+    began = time.monotonic()
+    searcher = _Searcher(model, marginal, kernel, seed, sweeps, on_progress)
+    named = [
+        searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
+    ]
+    rough = searcher.scout(searcher.fitted(named, "rough fit"), "rough", with_run=True)
+    fitted = searcher.scout(searcher.fitted([rough], "fit"), "fitted", with_run=False)
+    best = max(rough.log_z, fitted.log_z)
+    fitted = dataclasses.replace(fitted, log_z=best, std_err=rough.std_err)
+    tried = (*named, fitted)
+    first = _cheapest(tried, preferred=fitted)
+    second = _cheapest([one for one in tried if one is not first], among=tried)
+    spent = sum(one.sweeps for one in (*tried, rough))
+    return BaseChoice(first, second, tried, spent, time.monotonic() - began)
+
+
+def choose_second(
+    model: AbstractModel,
+    marginal: str,
+    kernel: AbstractKernel,
+    first: AbstractBase,
+    *,
+    seed: int = 0,
+    sweeps: int = 10_000_000,
+    on_progress: OnProgress | None = None,
+) -> BaseChoice:
+    """The second base where the first one is known: another that the model names, or one fitted."""
+    began = time.monotonic()
+    searcher = _Searcher(model, marginal, kernel, seed, sweeps, on_progress)
+    others = {
+        name: base
+        for name, base in ((name, make()) for name, make in model.named_bases().items())
+        if base.digest != first.digest
+    }
+    if others:
+        tried = [searcher.scout(base, name, with_run=False) for name, base in others.items()]
+        spent = sum(one.sweeps for one in tried)
+        second = max(tried, key=lambda one: one.log_z)
+    else:
+        pilot = searcher.scout(first, "first", with_run=True)
+        second = searcher.scout(searcher.fitted([pilot], "fit"), "fitted", with_run=False)
+        tried, spent = [second], pilot.sweeps + second.sweeps
+    return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began)
+
+
+def _cheapest(
+    scouts: Sequence[Scout], *, preferred: Scout | None = None, among: Sequence[Scout] = ()
+) -> Scout | None:
+    """The cheapest of those that find the mass; the preferred one unless another is clearly cheaper."""
+    if not scouts:
+        return None
+    best = max((*scouts, *among), key=lambda one: one.log_z)
+    finding = [one for one in scouts if _finds(one, best)]
+    if not finding:
+        return max(scouts, key=lambda one: one.log_z)
+    cheapest = min(finding, key=lambda one: one.cost)
+    if preferred in finding and cheapest.cost > _CLEARLY_CHEAPER * preferred.cost:
+        return preferred
+    return cheapest
+
+
+def _finds(one: Scout, best: Scout) -> bool:
+    errors = np.array([scout.std_err for scout in (one, best)])
+    noise = np.sqrt((errors[np.isfinite(errors)] ** 2).sum())
+    return bool(one.log_z > best.log_z - _MISSES - 3 * noise)
+
+
+def flattened(log_weights: np.ndarray, effective: float) -> np.ndarray:
+    """w^c / sum w^c with the largest c up to 1 that leaves this many effective."""
+    low, high = 0.0, 1.0
+    if effective_sample_size(log_weights) >= effective:
+        low = 1.0
+    else:
+        for _ in range(40):
+            middle = (low + high) / 2
+            enough = effective_sample_size(middle * log_weights) >= effective
+            low, high = (middle, high) if enough else (low, middle)
+    weights = np.exp(low * (log_weights - log_weights.max()))
+    return weights / weights.sum()
+
+
+def units_of(path: AbstractPath):
+    """The kind of the annealed units."""
+    if isinstance(path, MixtureLayerPath | MixturePairPath):
+        path = path.flat
+    if isinstance(path, AbstractLayerPath):
+        return path.state_units
+    if isinstance(path, PairPath):
+        return path.units
+    raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")
