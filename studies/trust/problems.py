@@ -1,7 +1,7 @@
 """The problems of the trust study: models whose log Z is known exactly.
 
     TUNING     rules of the status may be chosen by looking at these
-    TESTING    looked at once the rules are settled: other kinds, sizes and strengths, never another seed only
+    TESTING    looked at once the rules are settled: other kinds, sizes and strengths, not only other seeds
 
 Exact values: enumeration of the smaller layer or of all states; a closed form (equal weights, Kaufman's
 solution of the square lattice); the transfer matrix (`trust_exact.py`); or what a packaged file records,
@@ -14,6 +14,7 @@ the visible bias points to the light phase.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -112,13 +113,13 @@ def _threshold(
     return model, equal_log_z(model)
 
 
-def _spins(couplings: np.ndarray, hidden_field=0.0, visible_field=0.0) -> Built:
+def _spins(couplings: np.ndarray, hidden_field: np.ndarray) -> Built:
     """The RBM of spins of -1 and 1, as units of 0 and 1."""
     return _enumerated(
         RBM(
             4 * couplings,
             2 * hidden_field - 2 * couplings.sum(1),
-            2 * visible_field - 2 * couplings.sum(0),
+            -2 * couplings.sum(0),
         )
     )
 
@@ -156,7 +157,7 @@ def _glass(num_hidden: int, num_visible: int, scale: float, seed: int) -> Built:
 
 
 def _sparse(num_hidden: int, num_visible: int, degree: int, weight: float, seed: int) -> Built:
-    """`degree` weights of ± `weight` a hidden unit, no other; biases that balance them, and a little more."""
+    """`degree` weights of ± `weight` a hidden unit, no other; biases that balance them, and noise."""
     generator = np.random.default_rng(seed)
     weights = np.zeros((num_hidden, num_visible))
     for row in weights:
@@ -172,7 +173,13 @@ def _sparse(num_hidden: int, num_visible: int, degree: int, weight: float, seed:
 
 
 def _dark(
-    num_hidden: int, num_visible: int, width: int, weight: float, bias: float, away: float, seed: int
+    num_hidden: int,
+    num_visible: int,
+    width: int,
+    weight: float,
+    bias: float,
+    away: float,
+    seed: int,
 ) -> Built:
     """Strokes: a hidden unit lights some visible ones, which are dark by themselves, as in pictures.
 
@@ -192,8 +199,7 @@ def _dbm(sizes: tuple[int, ...], scale: float, seed: int) -> Built:
     """Random weights; biases that balance them."""
     generator = np.random.default_rng(seed)
     weights = [
-        generator.normal(0, scale, (upper, lower))
-        for lower, upper in zip(sizes[:-1], sizes[1:], strict=True)
+        generator.normal(0, scale, (upper, lower)) for lower, upper in itertools.pairwise(sizes)
     ]
     biases = [generator.normal(0, 0.3, size) for size in sizes]
     for level, matrix in enumerate(weights):
@@ -362,7 +368,9 @@ TUNING = (
         _TRANSFER,
     ),
     Problem(
-        "dbm-30-12-8", "layers of 30, 12, 8, normal weights of width 1.5", lambda: _dbm((30, 12, 8), 1.5, 17)
+        "dbm-30-12-8",
+        "layers of 30, 12, 8, normal weights of width 1.5",
+        lambda: _dbm((30, 12, 8), 1.5, 17),
     ),
     Problem(
         "softmax-12x20x4",

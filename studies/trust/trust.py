@@ -3,12 +3,12 @@
     python studies/trust/trust.py [--set tuning|testing] [--problems NAME …] [--seeds R] [--uai FOLDER]
         [--steps K] [--chains N] [--two-sided] [--jobs J] [--seconds S] [--out FOLDER]
 
-    FOLDER/results/NAME.jsonl    one line a run, appended as it comes; seeds that are there are not run again
+    FOLDER/results/NAME.jsonl    one line a run, appended as it comes; what is there is not run again
                                  (results-two-sided with --two-sided)
 
 The status of a line is judged without the exact value: what is found by comparing with it is left out.
-`page.py` writes the tables. Several jobs are processes of their own, a problem each; JAX_PLATFORMS=cpu keeps
-them off an accelerator.
+`trust_page.py` writes the tables. Several jobs are processes of their own, a problem each;
+JAX_PLATFORMS=cpu keeps them off an accelerator.
 """
 
 import argparse
@@ -139,7 +139,10 @@ def study(
     for problem in problems:
         file = results / f"{problem.name}.jsonl"
         if not problem.is_at_hand(uai) and len(read_rows(file)) < num_seeds:
-            print(f"{problem.name} is left out: {problem.file} is not at hand (--uai).", file=sys.stderr)
+            print(
+                f"{problem.name} is left out: {problem.file} is not at hand (--uai).",
+                file=sys.stderr,
+            )
             num_open += 1
             continue
         chosen.append((problem.name, file, num_seeds, options, uai, end))
@@ -175,7 +178,9 @@ def main() -> int:
     parser.add_argument("--two-sided", action="store_true")
     parser.add_argument("--uai", type=Path, help="folder of DBN_11.uai, DBN_12.uai, DBN_14.uai")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after about so long")
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="stop after about so long"
+    )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     a = parser.parse_args()
     chosen = {"tuning": TUNING, "testing": TESTING, None: PROBLEMS.values()}[a.set]

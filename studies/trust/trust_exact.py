@@ -14,9 +14,10 @@ All in float64, from the parameters in float32 that the model holds.
 """
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import comb
 
 from annealz.models.rbm import RBM
+from annealz.numerics import log_sum
 
 __all__ = ["equal_log_terms", "equal_log_z", "ising_strip_log_z", "potts_strip_log_z"]
 
@@ -28,13 +29,13 @@ def equal_log_terms(model: RBM) -> np.ndarray:
     )
     size = model.num_visible
     n = np.arange(size + 1)
-    ways = gammaln(size + 1) - gammaln(n + 1) - gammaln(size - n + 1)
+    ways = np.log(comb(size, n))
     return ways + visible * n + model.num_hidden * np.logaddexp(0, hidden + weight * n)
 
 
 def equal_log_z(model: RBM) -> float:
     """log Z of an RBM of equal weights."""
-    return float(logsumexp(equal_log_terms(model)))
+    return log_sum(equal_log_terms(model))
 
 
 def potts_strip_log_z(along, down, fields) -> float:

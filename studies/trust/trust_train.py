@@ -1,4 +1,4 @@
-"""The small trained RBMs of the study, made anew in about a minute: `trained/NAME.npz`, without the data's means.
+"""The small trained RBMs of the study, made anew in a minute: `trained/NAME.npz`, without the means.
 
 bars-cd1      bars and stripes, 5 × 5, 12 hidden units, CD1
 digits-pcd    handwritten digits of 8 × 8 (scikit-learn's), black or white, 18 hidden units, PCD
@@ -27,7 +27,7 @@ def bars_and_stripes(side: int) -> np.ndarray:
 def main() -> None:
     from sklearn.datasets import load_digits
 
-    digits = (load_digits().data > 7).astype(np.float32)
+    digits = (np.asarray(load_digits(return_X_y=True)[0]) > 7).astype(np.float32)
     bars = bars_and_stripes(5)
     models = {
         "bars-cd1": train(
