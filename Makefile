@@ -8,7 +8,7 @@ RBMS := .venv-rbms
 PRESET ?= quick
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-slow test-gpu test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage evidence tutorials terminal install clean help
+.PHONY: estimate test test-slow test-gpu test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage trust evidence tutorials terminal install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -78,6 +78,10 @@ paths: $(READY) ## moment-averaged against geometric paths; what is missing of h
 
 coverage: $(READY) ## do the intervals cover? the page from the committed results; FRESH=1 all runs
 	$(BIN)/python studies/coverage/cover.py $(if $(FRESH),--fresh)
+
+trust: $(READY) ## is ok to be believed? the page from the committed results; FRESH=1 all runs, hours, UAI=FOLDER
+	$(if $(FRESH),-$(BIN)/python studies/trust/trust.py --out studies/trust/fresh $(if $(UAI),--uai $(UAI)))
+	$(BIN)/python studies/trust/trust_page.py $(if $(FRESH),--out studies/trust/fresh)
 
 evidence: $(READY) ## evidence of densities: the page from the committed results; FRESH=1 all runs
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[evidence]'
