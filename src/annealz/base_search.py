@@ -11,7 +11,8 @@ often finds, so
 
 Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base whose
 log Z is clearly the smaller misses something. Cost is (∫ √(g tau))^2, the predicted K Var[log w]. The mixture
-has seen what all pilots found, so it is taken unless a named base is clearly cheaper.
+has seen what all pilots found, so it is taken unless a named base is clearly cheaper. A pilot whose weights
+are worse than its survey predicts is charged for what they say.
 
 The second base is the best of the others by the same rules; a share of the chains starts there
 (`second_opinion.py`). All chains of pilots use streams of their own and enter no weight.
@@ -48,7 +49,7 @@ _SURVEY_SHARE, _PILOT_SHARE = 0.01, 0.05  # of the run's sweeps, for every base 
 _MANY_CHAINS, _FEW_CHAINS = 250, 100  # of a pilot; many where the run has a million sweeps
 _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
-_MISSES = 1.0  # nats, and 3 standard errors: a base so far below the largest log Z misses something
+_MISSES = 0.1  # nats, and 3 standard errors: a base so far below the largest log Z misses something
 _CLEARLY_CHEAPER = 0.5
 
 OnProgress = Callable[[Progress], None]
@@ -72,8 +73,12 @@ class Scout:
 
     @property
     def cost(self) -> float:
-        """Predicted K Var[log w]."""
-        return mixing(self.terrain, 1).provenance["predicted_variance"]
+        """Predicted K Var[log w]: by the survey, or by the weights of the pilot where these are worse."""
+        predicted = mixing(self.terrain, 1).provenance["predicted_variance"]
+        if self.run is None:
+            return predicted
+        size, ess = self.run.num_chains, effective_sample_size(self.run.log_weights)
+        return max(predicted, self.run.num_steps * float(np.log(size / ess)))
 
     @property
     def sweeps(self) -> int:
@@ -143,8 +148,8 @@ class _Searcher:
                 purpose="pilot",
                 on_progress=self.on_progress,
             )
-            own = run.log_z0 + log_mean(run.log_weights)
-            log_z, std_err = max(own, log_z), delta_std_err(run.log_weights)
+            log_z = run.log_z0 + log_mean(run.log_weights)
+            std_err = delta_std_err(run.log_weights)
         return Scout(base, path, terrain, float(log_z), float(std_err), run)
 
     def fitted(self, scouts: Sequence[Scout], word: str) -> MixtureBase:
@@ -179,9 +184,7 @@ def search_bases(
         searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
     ]
     rough = searcher.scout(searcher.fitted(named, "rough fit"), "rough", with_run=True)
-    fitted = searcher.scout(searcher.fitted([rough], "fit"), "fitted", with_run=False)
-    best = max(rough.log_z, fitted.log_z)
-    fitted = dataclasses.replace(fitted, log_z=best, std_err=rough.std_err)
+    fitted = searcher.scout(searcher.fitted([rough], "fit"), "fitted", with_run=True)
     tried = (*named, fitted)
     first = _cheapest(tried, preferred=fitted)
     second = _cheapest([one for one in tried if one is not first], among=tried)

@@ -4,14 +4,16 @@ Importance weights fail silently: when their tail is heavy, the few weights that
 rarely drawn, and both the mean and its apparent error come out too small. Read from the weights:
 
     Pareto k-hat     of the largest weights (PSIS; Vehtari et al. 2024), trusted below
-                     min(1 - 1 / log10 N, 0.7)
+                     min(1 - 1 / log10 N, 0.7); not asked where 95 % of the chains are effective: weights of a
+                     few near values, such as those of a mixture base, look like a heavy tail and are none
     ESS              at least 25
     foretold ESS     at least 25, unless k-hat is below 0.4: N e^-V, V the variance of log w under
                      w^(3/4) (`estimators.py`). Below 0.4 the largest weights are all of one kind: many
                      chains in the one mode that counts, the others left behind
 
 A failure of any makes the estimate a likely lower bound. A large variance of log w alone is only
-mentioned: chains left behind with small weights widen it and cost nothing but their own work.
+mentioned: chains left behind with small weights widen it and cost nothing but their own work. In the
+thousands it is never ok.
 No symptom shows a region that no chain has reached (`studies/coverage`).
 
 Interval: the studentised bootstrap's, its upper side with the foretold standard error where that is the
@@ -56,7 +58,7 @@ from annealz.estimators import (
     foretold_sample_size,
     log_mean,
 )
-from annealz.status import Findings, Found, Message, check_level, longer
+from annealz.status import Findings, Found, Message, check_level
 
 __all__ = ["Judgement", "judge", "pareto_k", "pareto_k_limit", "tail_in_words"]
 
@@ -66,6 +68,8 @@ _MIN_DELTA_ESS = 1000
 _MAX_DELTA_K = 0.5  # above, the variance of the weights is infinite
 _LIGHT_TAIL = 0.4
 _WIDE = 1.0  # variance of log w
+_HOPELESS = 1000.0  # variance of log w, never ok
+_EVEN = 0.95  # of the chains are effective: a tail that carries nothing cannot be heavy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,29 +96,31 @@ class Judgement(Found):
         return bootstrap_interval(self.log_weights, level, upper_std_err=foretold)
 
 
-def judge(log_weights: np.ndarray, num_steps: int | None = None) -> Judgement:
-    """The importance average with its error and its status; remedies are told in `num_steps`."""
+def judge(log_weights: np.ndarray) -> Judgement:
+    """The importance average with its error and its status."""
     size = log_weights.size
     ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
     limit, variance = pareto_k_limit(size), float(np.var(log_weights))
     foretold = foretold_sample_size(log_weights)
-    advice = longer(num_steps)
     findings: dict[Message, str] = {}
     if size < _MIN_CHAINS and np.isnan(k):
         kind = Message.TOO_FEW_CHAINS
         findings[kind] = kind.say(size=size, needed=_MIN_CHAINS, chains=4 * _MIN_CHAINS)
-    elif not k < limit:
+    elif not k < limit and ess < _EVEN * size:
         kind = Message.HEAVY_TAIL
-        findings[kind] = kind.say(k=k, limit=limit, longer=advice)
+        findings[kind] = kind.say(k=k, limit=limit)
     if ess < _MIN_ESS <= size:
         kind = Message.FEW_EFFECTIVE_CHAINS
-        findings[kind] = kind.say(ess=ess, size=size, needed=_MIN_ESS, longer=advice)
+        findings[kind] = kind.say(ess=ess, size=size, needed=_MIN_ESS)
     elif foretold < _MIN_ESS <= size and not k < _LIGHT_TAIL:
         kind = Message.UNSEEN_TAIL
-        findings[kind] = kind.say(foretold=foretold, ess=ess, needed=_MIN_ESS, longer=advice)
+        findings[kind] = kind.say(foretold=foretold, ess=ess, needed=_MIN_ESS)
+    if variance >= _HOPELESS:
+        kind = Message.HOPELESS_WEIGHTS
+        findings[kind] = kind.say(variance=variance)
     if not findings and variance > _WIDE:
         kind = Message.WIDE_WEIGHTS
-        findings[kind] = kind.say(variance=variance, longer=advice)
+        findings[kind] = kind.say(variance=variance)
     return Judgement(
         log_weights=log_weights,
         log_mean=log_mean(log_weights),

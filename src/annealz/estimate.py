@@ -18,15 +18,19 @@ from annealz.diagnostics import Judgement, tail_in_words
 from annealz.drawn import Drawn
 from annealz.islands import IslandJudgement
 from annealz.numerics import finite_or_none
-from annealz.run import Run, Trace
+from annealz.run import Run, Runs, Trace
 from annealz.schedules.schedule import Schedule
-from annealz.status import Status
+from annealz.second_opinion import SecondOpinion
+from annealz.status import Findings, Message, Status, status_of
 from annealz.table import as_text
 from annealz.terrain import Terrain, terrain_of
 from annealz.thermodynamic import Integral, thermodynamic_log_z
 from annealz.two_sided import TwoSided
 
 __all__ = ["Estimate"]
+
+_MAX_EXACT_Z = 4.0
+_LEAST_EXACT_GAP = 0.01  # nats: below, rounding and chance
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -76,12 +80,23 @@ class Estimate(Drawn):
 
     settings: dict[str, Any]
     """What the run was given, and what pilots spent before it."""
-    run: Run
+    runs: Runs
     judgement: Judgement | IslandJudgement
     """Of the forward run."""
     extra_messages: tuple[str, ...] = ()
-    reverse: Run | None = None
     two_sided: TwoSided | None = None
+    second_opinion: SecondOpinion | None = None
+    """From an unlike base, where there was one."""
+
+    @property
+    def run(self) -> Run:
+        """The forward run."""
+        return self.runs.forward
+
+    @property
+    def reverse(self) -> Run | None:
+        """The reverse run, of a two-sided estimate."""
+        return self.runs.reverse
 
     @property
     def model(self) -> str:
@@ -105,7 +120,12 @@ class Estimate(Drawn):
 
     @property
     def log_z(self) -> float:
-        """Natural logarithm; from forward chains alone biased low."""
+        """Natural logarithm; from forward chains alone biased low.
+
+        Where the second opinion is higher by more than the errors allow it is that one, the better bound.
+        """
+        if self._better is not None:
+            return self._better.log_z
         if self.two_sided is not None:
             return self.run.log_z0 + self.two_sided.log_ratio
         return self.run.log_z0 + self.judgement.log_mean
@@ -113,7 +133,7 @@ class Estimate(Drawn):
     @property
     def std_err(self) -> float:
         """Standard error of `log_z`."""
-        return self._judgement.std_err
+        return (self._better or self._judgement).std_err
 
     @property
     def ess(self) -> float:
@@ -124,14 +144,39 @@ class Estimate(Drawn):
 
     @property
     def status(self) -> Status:
-        """Whether the error can be used."""
-        return self._judgement.status
+        """Whether the error can be used: not where any evidence contradicts."""
+        return status_of(self.findings)
+
+    @property
+    def findings(self) -> Findings:
+        """All that was found: of weights, two sides, the second opinion, and the exact value.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> dict(estimate.findings)  # nothing that speaks against it
+        {}
+        """
+        findings = dict(self._judgement.findings)
+        if self.second_opinion is not None:
+            findings |= self.second_opinion.findings
+        if self.exact_log_z is not None:
+            gap, kind = self.log_z - self.exact_log_z, Message.CONTRADICTS_EXACT
+            if abs(gap) > max(_MAX_EXACT_Z * self.std_err, _LEAST_EXACT_GAP):
+                findings[kind] = kind.say(exact=self.exact_log_z, gap=gap, std_err=self.std_err)
+        return findings
 
     @property
     def messages(self) -> tuple[str, ...]:
         """What to know, and what to do about it; nothing where all is well."""
-        reverse = () if self.reverse is None else self.reverse.messages
-        return (*self._judgement.messages, *self.run.messages, *reverse, *self.extra_messages)
+        from annealz.advice import advice_of
+
+        runs = [message for run in self.runs if run is not None for message in run.messages]
+        advice = advice_of(self).words
+        extra = (*self.extra_messages, *([advice] if advice else []))
+        return (*self.findings.values(), *dict.fromkeys(runs), *extra)
 
     @property
     def log_weights(self) -> np.ndarray:
@@ -165,10 +210,14 @@ class Estimate(Drawn):
 
     @property
     def sweeps(self) -> dict[str, int]:
-        """Kernel applications: those of pilots, and those of the runs that gave log Z."""
+        """Kernel applications: of pilots, of the runs that gave log Z, and of the second opinion."""
         reverse = 0 if self.reverse is None else self.reverse.sweeps
         draws = self.settings.get("draw_sweeps", 0)
-        return {"pilot": self.settings["pilot_sweeps"], "main": self.run.sweeps + reverse + draws}
+        sweeps = {"pilot": self.settings["pilot_sweeps"], "main": self.run.sweeps + reverse + draws}
+        if self.runs.second is not None:
+            probe = self.runs.probe
+            sweeps["second"] = self.runs.second.sweeps + (0 if probe is None else probe.sweeps)
+        return sweeps
 
     @property
     def evaluations(self) -> dict[str, int] | None:
@@ -178,16 +227,19 @@ class Estimate(Drawn):
             return None
         sweeps = self.sweeps
         fit = self.settings.get("base_evaluations", 0)
-        return {"pilot": each * sweeps["pilot"] + fit, "main": each * sweeps["main"]}
+        counts = {name: each * count for name, count in sweeps.items()}
+        return counts | {"pilot": counts["pilot"] + fit}
 
     @property
     def seconds(self) -> float:
         """Wall clock of pilots and runs."""
-        reverse = 0.0 if self.reverse is None else self.reverse.seconds
-        return self.settings["pilot_seconds"] + self.run.seconds + reverse
+        runs = sum(run.seconds for run in self.runs if run is not None)
+        return self.settings["pilot_seconds"] + runs
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z."""
+        if self._better is not None:
+            return self._better.interval(level)
         low, high = self._judgement.interval(level)
         return self.run.log_z0 + low, self.run.log_z0 + high
 
@@ -300,6 +352,8 @@ class Estimate(Drawn):
                     f"{sides['upper_std_err']} ({sides['draws']} draws)",
                 ),
             ]
+        if self.second_opinion is not None:
+            rows.append(("second opinion", self._opinion_in_words(self.second_opinion)))
         if self.settings.get("along"):
             here = self.along(self.settings["along"])
             for beta, log_z, error in zip(here.betas, here.log_z, here.std_err, strict=True):
@@ -318,9 +372,24 @@ class Estimate(Drawn):
             ("base", f"{self.base}, {self.marginal} marginal" if self.marginal else self.base),
             ("seed", str(self.seed)),
             ("cost", f"{sum(self.sweeps.values()):,} sweeps, {density}{self.seconds:.1f} s"),
-            ("status", self.status.value),
+            ("status", self.status_in_words),
         ]
         return rows
+
+    @property
+    def status_in_words(self) -> str:
+        """The status, and whether there was a second opinion."""
+        has_none = self.second_opinion is None
+        return f"{self.status.value}, without a second opinion" if has_none else self.status.value
+
+    def _opinion_in_words(self, opinion: SecondOpinion) -> str:
+        error = _in_words(finite_or_none(opinion.std_err))
+        words = f"{opinion.log_z:.4f} ± {error} from {opinion.base}"
+        if not opinion.confirms:
+            return f"{words}: contradicts"
+        if opinion.judgement.status is Status.UNRELIABLE:
+            return f"{words}, a lower bound: does not contradict"
+        return f"{words}: agrees"
 
     def __repr__(self) -> str:
         return as_text("Estimate", self.rows(), self.messages)
@@ -347,6 +416,12 @@ class Estimate(Drawn):
         return dataclasses.replace(self, extra_messages=(*self.extra_messages, message))
 
     @property
+    def _better(self) -> SecondOpinion | None:
+        """The second opinion, where it is the better bound."""
+        opinion = self.second_opinion
+        return opinion if opinion is not None and opinion.is_higher else None
+
+    @property
     def _judgement(self) -> Judgement | IslandJudgement | TwoSided:
         return self.judgement if self.two_sided is None else self.two_sided
 
@@ -355,6 +430,10 @@ class Estimate(Drawn):
         extras: dict[str, Any] = {}
         if self.evaluations is not None:
             extras["evaluations"] = self.evaluations
+        if self.second_opinion is not None:
+            extras["second_opinion"] = self.second_opinion.to_dict()
+        if self.settings.get("base_reason"):
+            extras["base_reason"] = self.settings["base_reason"]
         if self.two_sided is not None:
             extras["two_sided"] = self._sides()
         if self.settings.get("along"):

@@ -5,7 +5,8 @@ inputs.npz       model, base and kernel as far as they can be stored (`families.
 schedule.json    the frozen schedule
 checkpoint.npz   the run in the middle; gone when it is done. Of later parts: checkpoint-part-2.npz, …
 part-1.npz       finished parts of a run that has several; gone when all are done
-run.npz          log weights, traces and last states of the finished run; reverse.npz of the reverse one
+run.npz          log weights, traces and last states of the finished run; reverse.npz of the reverse one,
+                 second.npz and probe.npz of the second opinion, over second-schedule.json
 estimate.json    the result, as `annealz estimate --json` prints it
 report.html      the result as a page, where `annealz report` made it
 run.json         settings and versions; written first, so that it marks the folder as a run's
@@ -27,7 +28,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.problem import Problem
-from annealz.run import Run
+from annealz.run import Run, Runs, probe_schedule
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["RunFolder"]
@@ -40,6 +41,9 @@ _FILES = (
     "part-*.npz",
     "run.npz",
     "reverse.npz",
+    "second-schedule.json",
+    "second.npz",
+    "probe.npz",
     "estimate.json",
 )
 _REPORT = "report.html"
@@ -107,6 +111,7 @@ class RunFolder:
         problem: Problem,
         schedule: Schedule,
         draws: np.ndarray | None = None,
+        second_schedule: Schedule | None = None,
     ) -> None:
         """Write down what the run is given, in place of what was there."""
         arrays, records = problem_to_arrays(problem)
@@ -118,6 +123,8 @@ class RunFolder:
             save_record(self.path / "run.json", settings)
             save_archive(self.path / "inputs.npz", arrays, records)
             schedule.save(self.path / "schedule.json")
+            if second_schedule is not None:
+                second_schedule.save(self.path / "second-schedule.json")
         except OSError as error:
             with contextlib.suppress(OSError):
                 self.remove()
@@ -131,6 +138,11 @@ class RunFolder:
         settings = load_record(record)
         arrays, _ = load_archive(self.path / "inputs.npz")
         return settings, Schedule.load(self.path / "schedule.json"), arrays.get("draws")
+
+    def second_schedule(self) -> Schedule | None:
+        """Of the second opinion, if there is one."""
+        file = self.path / "second-schedule.json"
+        return Schedule.load(file) if file.exists() else None
 
     def problem(
         self,
@@ -153,38 +165,40 @@ class RunFolder:
             self._save_run(f"{part}.npz", run)
             self.checkpoint_of(part).unlink(missing_ok=True)
 
-    def part(self, part: str) -> Run | None:
-        """A finished part, if there is one."""
-        return self._load_run(f"{part}.npz")
+    def part(self, part: str, schedule: Schedule) -> Run | None:
+        """A finished part over this schedule, if there is one."""
+        return self._load_run(f"{part}.npz", schedule)
 
-    def finish(self, run: Run, result: dict[str, Any], reverse: Run | None = None) -> None:
+    def finish(self, runs: Runs, result: dict[str, Any]) -> None:
         """Save what came out, and drop what led to it."""
         write_atomic(self.path / "estimate.json", json.dumps(result, indent=1))
-        if reverse is not None:
-            self._save_run("reverse.npz", reverse)
-        self._save_run("run.npz", run)
+        for name in ("reverse", "second", "probe"):
+            run = getattr(runs, name)
+            if run is not None:
+                self._save_run(f"{name}.npz", run)
+        self._save_run("run.npz", runs.forward)  # last: it marks the run as done
         for kind in ("checkpoint*.npz", "part-*.npz"):
             for file in self.path.glob(kind):
                 file.unlink(missing_ok=True)
 
-    def run(self) -> Run:
-        """The finished run (without what observers carried)."""
-        run = self._load_run("run.npz")
-        assert run is not None
-        return run
-
-    def reverse_run(self) -> Run | None:
-        """The finished reverse run, if there was one."""
-        return self._load_run("reverse.npz")
+    def runs(self) -> Runs:
+        """The finished runs (without what observers carried)."""
+        schedule, second = self.inputs()[1], self.second_schedule()
+        forward = self._load_run("run.npz", schedule)
+        assert forward is not None
+        return Runs(
+            forward,
+            self._load_run("reverse.npz", schedule),
+            None if second is None else self._load_run("second.npz", second),
+            None if second is None else self._load_run("probe.npz", probe_schedule(schedule)),
+        )
 
     def _save_run(self, name: str, run: Run) -> None:
         save_archive(self.path / name, *run_to_arrays(run))
 
-    def _load_run(self, name: str) -> Run | None:
+    def _load_run(self, name: str, schedule: Schedule) -> Run | None:
         file = self.path / name
-        if not file.exists():
-            return None
-        return run_from_arrays(*load_archive(file), Schedule.load(self.path / "schedule.json"))
+        return run_from_arrays(*load_archive(file), schedule) if file.exists() else None
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""

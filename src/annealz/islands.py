@@ -38,7 +38,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
-from annealz.status import Findings, Found, Message, check_level, longer
+from annealz.status import Findings, Found, Message, check_level
 
 __all__ = ["IslandJudgement", "judge_islands"]
 
@@ -71,13 +71,12 @@ class IslandJudgement(Found):
         return self.log_mean - half, max(self.log_mean + half, high)
 
 
-def judge_islands(island_log_means: np.ndarray, num_steps: int | None = None) -> IslandJudgement:
+def judge_islands(island_log_means: np.ndarray) -> IslandJudgement:
     """The average over independent islands, with its error and its status.
 
     Parameters
     ----------
     island_log_means : (islands,), log of the mean weight of every island
-    num_steps : K, in which remedies are told
 
     Examples
     --------
@@ -100,10 +99,10 @@ def judge_islands(island_log_means: np.ndarray, num_steps: int | None = None) ->
     elif ess < _MIN_SHARE * size:
         kind = Message.FEW_EFFECTIVE_ISLANDS
         needed = _MIN_SHARE * size
-        findings[kind] = kind.say(ess=ess, size=size, needed=needed, longer=longer(num_steps))
+        findings[kind] = kind.say(ess=ess, size=size, needed=needed)
     elif variance > _MAX_VARIANCE:
         kind = Message.WIDE_ISLANDS
-        findings[kind] = kind.say(variance=variance, limit=_MAX_VARIANCE, longer=longer(num_steps))
+        findings[kind] = kind.say(variance=variance, limit=_MAX_VARIANCE)
     unbiased = np.sqrt(size / (size - 1)) if size > 1 else 1.0
     return IslandJudgement(
         island_log_means=island_log_means,

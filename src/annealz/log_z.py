@@ -23,7 +23,7 @@ from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
-from annealz.names import DEFAULT_SCHEDULE
+from annealz.names import DEFAULT_SCHEDULE, PILOTED
 from annealz.paths.abstract import AbstractPath
 from annealz.plan import plan_schedule
 from annealz.problem import choose_problem
@@ -32,6 +32,7 @@ from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
 from annealz.runner import Observe, Runner, observers_of, read_estimate
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
+from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.show.live import shown
 from annealz.sizing import Forecast, Timing, forecast, time_steps
@@ -46,6 +47,7 @@ _LEAST_CHAINS = 250  # that a time limit leaves, before it shortens the chains
 _NUM_PARTS = 4  # of a run whose time is limited
 _LEAST_PART = 25  # chains: fewer cannot be judged
 _TIME_RESERVE = 0.8
+_SECOND_TIME = 0.25  # of a time limit, for the second opinion
 _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
 
@@ -66,6 +68,7 @@ def estimate_log_z(
     max_seconds: float | None = None,
     resample: float | None = None,
     two_sided: bool = False,
+    second_opinion: bool = True,
     draws: Any = None,
     along: Any = None,
     seed: int = 0,
@@ -91,7 +94,8 @@ def estimate_log_z(
     num_steps : K; 10,000 by default, and with `target_std_err` what the survey foretells
     num_chains : N; 1,000 by default
     base : where the path starts: a base, or a name that the model knows; of an RBM base-rate, uniform,
-        visible-bias, auto
+        visible-bias, fitted, auto. auto is the base rate where the data's means are known; elsewhere, of
+        models with several bases, pilots look for the mass and choose, as they do with fitted.
     data : training data (rows, visible) or their means (visible,), for the base rate
     marginal : the layer that is annealed, visible or hidden, of a model that has both; the other is summed
         out. By default the model's first, of an RBM the visible one. auto surveys both and takes the other
@@ -107,6 +111,8 @@ def estimate_log_z(
     two_sided : anneal in reverse as well, from draws of the target: exact ones where a layer can be
         enumerated, else the last states of the forward run, resampled and swept on (approximate).
         log Z is then BAR's, between bounds from both sides.
+    second_opinion : anneal a quarter as many chains from a second, unlike base as well, where the model has
+        one. An estimate that they contradict is never ok.
     draws : draws of the target to start the reverse run from, (num_chains, variables)
     along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
@@ -181,11 +187,18 @@ def estimate_log_z(
     if folder is not None:
         folder.check(force)
     steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
-    begin(on_progress, "tuning" if marginal != "auto" else "marginal")
-    problem = problem.prepared(seed, operator.index(steps) * num_chains)
+    begin(on_progress, "base" if problem.is_open or second_opinion else "tuning")
+    problem = problem.prepared(
+        seed,
+        operator.index(steps) * num_chains,
+        second_opinion=second_opinion,
+        on_progress=on_progress,
+    )
     path, kernel = problem.states, problem.kernel
     pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds + fit_seconds
     left = None if max_seconds is None else max(max_seconds - pilot_seconds, 1e-3)
+    if left is not None and problem.second_path is not None:
+        left *= 1 - _SECOND_TIME
     check_memory(path, num_chains)  # before a pilot, not after
     if resample is not None:
         Resampling(resample, island_size(num_chains))  # refuses what it cannot do
@@ -252,6 +265,11 @@ def estimate_log_z(
         "part_chains": part_chains,
         "resample": resample,
         "two_sided": two_sided,
+        "second_opinion": second_opinion,
+        "second": None,
+        "base_reason": problem.base_reason,
+        "can_enumerate": problem.model.has_exact_draws,
+        "takes_data": problem.model.takes_data,
         "along": betas,
         "seed": seed,
         "record_every": record_every,
@@ -266,9 +284,17 @@ def estimate_log_z(
     if two_sided:
         is_own = not given["path"]  # the layer of a given path is not known
         settings |= _draw_settings(problem.model, is_own, start, num_chains, schedule.num_steps)
+    second_schedule = None
+    if problem.second_path is not None:
+        second_schedule = schedule
+        if problem.second_terrain is not None and schedule.name in PILOTED:
+            second_schedule = mixing(problem.second_terrain, schedule.num_steps)
+        settings["second"] = {"base": problem.second_path.base.name}
     if folder is not None:
-        folder.create(settings, problem, schedule, start)
-    runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress)
+        folder.create(settings, problem, schedule, start, second_schedule)
+    runner = Runner(
+        settings, problem, schedule, observers, chunk_steps, folder, on_progress, second_schedule
+    )
     return runner.estimate(start)
 
 
@@ -307,7 +333,8 @@ def resume(
         return read_estimate(folder)
     problem = folder.problem(settings, model=model, path=path, kernel=kernel)
     observers = observers_of(observe)
-    runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress)
+    second = folder.second_schedule()
+    runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress, second)
     return runner.estimate(start)
 
 

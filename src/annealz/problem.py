@@ -5,14 +5,18 @@ it, whoever gives a kernel keeps the model's path.
 """
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from annealz.anneal import Progress
+from annealz.base_search import choose_second, search_bases
 from annealz.formats.load import load_model
 from annealz.kernels.abstract import AbstractKernel
 from annealz.marginal import choose_marginal
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
+from annealz.terrain import Terrain
 
 __all__ = ["Problem", "choose_problem"]
 
@@ -36,17 +40,47 @@ class Problem:
     """Where the model was imported from, module:name."""
     pilot_sweeps: int = 0
     pilot_seconds: float = 0.0
+    is_open: bool = False
+    """Whether the base is still to be searched for; `path` then starts from a stand-in."""
+    is_own_path: bool = True
+    """Whether the path is the model's own, so that others like it can be made."""
+    base_reason: str | None = None
+    """Why the base was taken, where it was searched for."""
+    second_path: AbstractPath | None = None
+    """From an unlike base, for a second opinion."""
+    second_terrain: Terrain | None = None
+    """What a pilot saw of it."""
 
-    def prepared(self, seed: int, sweeps: int = _USUAL_SWEEPS) -> "Problem":
-        """The same with all decided that takes a pilot: which layer to anneal, and how the kernel steps.
+    def prepared(
+        self,
+        seed: int,
+        sweeps: int = _USUAL_SWEEPS,
+        *,
+        second_opinion: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> "Problem":
+        """The same with all decided that takes a pilot: the layer to anneal, the base, how the kernel steps.
 
-        `sweeps` of the run to come, of which tuning the kernel may take a fiftieth.
+        `sweeps` of the run to come, of which tuning the kernel may take a fiftieth and a search for bases a
+        quarter. With `second_opinion` a second path, from an unlike base, where the model has one.
         """
         path, marginal, spent, seconds = self.path, self.marginal, 0, 0.0
         if marginal == "auto":
             choice = choose_marginal(self.path.base, self.model, seed=seed)
             path, marginal = self.model.path(self.path.base, choice.marginal), choice.marginal
             spent, seconds = choice.sweeps, choice.seconds
+        layer = marginal or self.model.marginals[0]
+        options = {"seed": seed, "sweeps": sweeps, "on_progress": on_progress}
+        found = None
+        if self.is_open:
+            found = search_bases(self.model, layer, self.kernel, **options)
+            assert found.first is not None
+            path = found.first.path
+        elif second_opinion and self.is_own_path and self.model.named_bases():
+            found = choose_second(self.model, layer, self.kernel, path.base, **options)
+        if found is not None:
+            spent, seconds = spent + found.sweeps, seconds + found.seconds
+        second = found.second if found is not None and second_opinion else None
         budget = max(int(_TUNING_SHARE * sweeps), _LEAST_TUNING)
         tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
         return dataclasses.replace(
@@ -56,6 +90,10 @@ class Problem:
             marginal=marginal,
             pilot_sweeps=self.pilot_sweeps + spent + tuned.sweeps,
             pilot_seconds=self.pilot_seconds + seconds + tuned.seconds,
+            is_open=False,
+            base_reason=None if found is None else found.reason,
+            second_path=None if second is None else second.path,
+            second_terrain=None if second is None else second.terrain,
         )
 
     @property
@@ -103,13 +141,18 @@ def choose_problem(
             raise ValueError("a path has its own base: leave out base and data, or the path.")
         if marginal is not None:
             raise ValueError(f"a path has its own states: leave out marginal, got {marginal!r}.")
-        layer = None
+        layer, is_open, is_own = None, False, False
     else:
+        is_own = True
         first = found.marginals[0]
         marginal = first if marginal is None else marginal
         shown = first if marginal == "auto" else found.check_marginal(marginal)
-        path = found.path(found.choose_base(base, data), shown)
+        is_fitted = isinstance(base, str) and base == "fitted" and bool(found.named_bases())
+        is_asked = is_fitted or (isinstance(base, str) and base == "auto")
+        chosen = found.flat_base() if is_fitted else found.choose_base(base, data)
+        path = found.path(chosen, shown)
         layer = marginal if len(found.marginals) > 1 else None
+        is_open = is_asked and path.base.name != "base-rate" and bool(found.named_bases())
     return Problem(
         model=found,
         name=meta.get("name", found.name),
@@ -118,4 +161,6 @@ def choose_problem(
         marginal=layer,
         exact_log_z=meta.get("exact_log_z"),
         source=meta.get("source"),
+        is_open=is_open,
+        is_own_path=is_own,
     )

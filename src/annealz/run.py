@@ -16,13 +16,15 @@ one island are not (`resampling.py`); the trace's `ess` is that before the step'
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Run", "Trace"]
+__all__ = ["Run", "Runs", "Trace", "probe_schedule"]
+
+PROBE_SHARE = 8  # steps of a run for each one of the probe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,3 +126,22 @@ class Run:
         islands = self.log_weights.reshape(-1, self.island_size)
         largest = islands.max(1)
         return largest + np.log(np.exp(islands - largest[:, None]).mean(1))
+
+
+class Runs(NamedTuple):
+    """The runs of one estimate."""
+
+    forward: Run
+    reverse: Run | None = None
+    second: Run | None = None
+    """Forward, from a second base."""
+    probe: Run | None = None
+    """From where the second ended, in reverse along the first path."""
+
+
+def probe_schedule(schedule: Schedule) -> Schedule:
+    """The same way through the betas in an eighth of the steps."""
+    steps = max(1, schedule.num_steps // PROBE_SHARE)
+    places = np.linspace(0, schedule.num_steps, steps + 1)
+    betas = np.interp(places, np.arange(schedule.num_steps + 1), schedule.betas)
+    return Schedule(betas, name=schedule.name)

@@ -15,25 +15,30 @@ import numpy as np
 from annealz.anneal import anneal
 from annealz.assist import pack_inputs
 from annealz.batches import merge_runs
-from annealz.diagnostics import judge
+from annealz.diagnostics import Judgement, judge
 from annealz.distributed import current_team
 from annealz.draws import approximate_draws
 from annealz.estimate import Estimate
 from annealz.folder import RunFolder
-from annealz.islands import judge_islands
+from annealz.islands import IslandJudgement, judge_islands
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.problem import Problem
 from annealz.random import Stream, derive_seed
-from annealz.run import Run
+from annealz.resampling import island_size
+from annealz.run import Run, Runs, probe_schedule
 from annealz.schedules.schedule import Schedule
 from annealz.sizing import more_chains
 from annealz.stages import begin, in_stage
-from annealz.status import Message, Status, longer
+from annealz.second_opinion import Probe, compare_opinions
+from annealz.status import Message, Status
+from annealz.team import SOLO
 from annealz.two_sided import judge_two_sided
 
 __all__ = ["Observe", "Runner", "estimate_of", "observers_of", "read_estimate"]
 
 Observe = Mapping[str, Callable | AbstractObserver]
+_SECOND_SHARE, _LEAST_SECOND = 4, 100  # first chains for each second one; second chains at least
+_FIRST_TIME = 0.75  # of a time limit
 
 
 class Runner:
@@ -48,7 +53,9 @@ class Runner:
         chunk_steps,
         folder,
         on_progress,
+        second_schedule: Schedule | None = None,
     ):
+        self.second_schedule = second_schedule
         team = current_team()
         if team.size > 1:
             team.tell("inputs", pack_inputs(problem, schedule, settings))
@@ -66,11 +73,14 @@ class Runner:
     def estimate(self, start: np.ndarray | None) -> Estimate:
         run = self.forward()
         reverse = self.reverse(run, start) if self.settings.get("two_sided") else None
-        estimate = estimate_of(self.settings, run, reverse)
+        second = None if self.second_schedule is None else self.second(run)
+        probe = None if second is None else self.probe(second)
+        runs = Runs(run, reverse, second, probe)
+        estimate = estimate_of(self.settings, runs)
         if self.folder is None:
             return estimate
         try:
-            self.folder.finish(run, estimate.to_dict(), reverse)
+            self.folder.finish(runs, estimate.to_dict())
         except OSError as error:
             return estimate.with_message(
                 f"could not save the result to {self.folder.path}: {error.strerror or error}."
@@ -124,18 +134,56 @@ class Runner:
         )
         return dataclasses.replace(reverse, seconds=reverse.seconds + drawn)
 
-    def _kept(self, name: str, **options) -> Run:
+    def second(self, run: Run) -> Run:
+        """Chains from the second base, a quarter as many as the run has."""
+        assert self.problem.second_path is not None and self.second_schedule is not None
+        resample = self.settings.get("resample")
+        begin(self.on_progress, "second")
+        return self._kept(
+            "second",
+            path=self.problem.kernel.extend(self.problem.second_path),
+            schedule=self.second_schedule,
+            num_chains=second_chains(run.num_chains, resample is not None),
+            purpose="second",
+            resample=resample,
+            team=SOLO,
+            on_progress=in_stage(self.on_progress, "second"),
+        )
+
+    def probe(self, second: Run) -> Run | None:
+        """Where the second chains ended, annealed back along the first path; None without a reversal."""
+        try:
+            self.problem.kernel.reversed()
+        except ValueError:
+            return None
+        if self.settings.get("draws") == "exact":  # BAR knows of what forward chains miss
+            return None
+        begin(self.on_progress, "probe")
+        return self._kept(
+            "probe",
+            schedule=probe_schedule(self.schedule),
+            num_chains=second.num_chains,
+            purpose="probe",
+            start=second.states,
+            reverse=True,
+            team=SOLO,
+            on_progress=in_stage(self.on_progress, "probe"),
+        )
+
+    def _kept(self, name: str, *, path=None, schedule: Schedule | None = None, **options) -> Run:
         """A run, or what the folder holds of it."""
-        path, kernel = self.problem.states, self.problem.kernel
+        path = self.problem.states if path is None else path
+        schedule = self.schedule if schedule is None else schedule
+        options = {**self.options, **options}
         if self.folder is None:
-            return anneal(path, kernel, self.schedule, **options, **self.options)
-        kept = self.folder.part(name)
+            return anneal(path, self.problem.kernel, schedule, **options)
+        kept = self.folder.part(name, schedule)
         if kept is not None:
             return kept
         checkpoint = self.folder.checkpoint_of(name)
-        run = anneal(path, kernel, self.schedule, checkpoint=checkpoint, **options, **self.options)
+        run = anneal(path, self.problem.kernel, schedule, checkpoint=checkpoint, **options)
         has_more = self.settings.get("two_sided") or self.settings.get("part_chains")
-        if has_more or self.settings["target_std_err"] is not None:
+        if has_more or self.second_schedule or self.settings["target_std_err"] is not None:
             self.folder.save_part(name, run)
         return run
 
@@ -144,6 +192,8 @@ def _next_part(settings: dict[str, Any], runs: list[Run]) -> int:
     """Chains of the next part of the forward run; none where it is done."""
     wanted, done = settings["num_chains"], sum(run.num_chains for run in runs)
     limit, target = settings.get("max_seconds"), settings["target_std_err"]
+    if limit is not None and settings.get("second"):
+        limit *= _FIRST_TIME
     if limit is not None and runs:
         spent = settings["pilot_seconds"] + sum(run.seconds for run in runs)
         if spent + runs[-1].seconds > limit:
@@ -155,18 +205,16 @@ def _next_part(settings: dict[str, Any], runs: list[Run]) -> int:
     return min(size, wanted - done)
 
 
-def estimate_of(settings: dict[str, Any], run: Run, reverse: Run | None) -> Estimate:
+def estimate_of(settings: dict[str, Any], runs: Runs) -> Estimate:
     """What the runs of these settings come to."""
-    if run.island_size is None:
-        judgement = judge(run.log_weights, run.num_steps)
-    else:
-        judgement = judge_islands(run.island_log_means, run.num_steps)
+    run, reverse = runs.forward, runs.reverse
+    judgement = judgement_of(run)
     target, limit, messages = settings["target_std_err"], settings.get("max_seconds"), []
     if limit is not None and run.num_chains < settings["wanted_chains"]:
         wanted = settings["wanted_chains"]
         messages.append(Message.OUT_OF_TIME.say(limit=limit, done=run.num_chains, wanted=wanted))
     if target is not None and not judgement.std_err <= target:
-        more = longer(run.num_steps)
+        more = "more steps"
         if judgement.status is Status.OK:  # else no number of chains can be told
             more = f"--target-std-err {1.2 * judgement.std_err:.2g}, or {more}"
         messages.append(
@@ -175,15 +223,57 @@ def estimate_of(settings: dict[str, Any], run: Run, reverse: Run | None) -> Esti
     both = None
     if reverse is not None:
         are_exact = settings["draws"] == "exact"
-        both = judge_two_sided(run.work, reverse.work, are_exact=are_exact, num_steps=run.num_steps)
-    return Estimate(settings, run, judgement, tuple(messages), reverse, both)
+        both = judge_two_sided(run.work, reverse.work, are_exact=are_exact)
+    first = judgement if both is None else both
+    opinion = None
+    if runs.second is not None:
+        log_z = run.log_z0 + (judgement.log_mean if both is None else both.log_ratio)
+        opinion = compare_opinions(
+            log_z,
+            first.std_err,
+            judgement_of(runs.second),
+            log_z0=runs.second.log_z0,
+            base=settings["second"]["base"],
+            probe=_probe_of(runs, judgement.log_mean),
+        )
+    return Estimate(settings, runs, judgement, tuple(messages), both, opinion)
+
+
+def judgement_of(run: Run) -> Judgement | IslandJudgement:
+    """Of the weights of a forward run."""
+    if run.island_size is None:
+        return judge(run.log_weights)
+    return judge_islands(run.island_log_means)
+
+
+def _probe_of(runs: Runs, log_ratio: float) -> Probe | None:
+    if runs.probe is None or runs.second is None:
+        return None
+    run, second = runs.forward, runs.second
+    return Probe(
+        first_work=run.work,
+        log_ratio=log_ratio,
+        reverse_work=runs.probe.work,
+        second_log_weights=second.log_z0 + second.log_weights - run.log_z0,
+        lengthening=run.num_steps / runs.probe.num_steps,
+    )
+
+
+def second_chains(num_chains: int, is_resampled: bool) -> int:
+    """A quarter of the chains, enough to be judged; in whole islands where they are resampled."""
+    count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
+    if not is_resampled:
+        return count
+    unit = island_size(num_chains)  # of a number that fits
+    whole = max(count // (20 * unit), 1) * 20 * unit if count >= 20 * unit else 20
+    return min(whole, num_chains)
 
 
 def read_estimate(folder: RunFolder) -> Estimate:
     """The estimate of a finished run; nothing is run."""
     folder.check_done()
     settings = folder.inputs()[0]
-    return estimate_of(settings, folder.run(), folder.reverse_run())
+    return estimate_of(settings, folder.runs())
 
 
 def observers_of(observe: Observe | None) -> dict[str, AbstractObserver]:

@@ -5,6 +5,7 @@
     tuning     the kernel is tuned                    run        the forward run, in parts or in one
     pilot      the path is surveyed                   draws      draws of the target, for the next
     schedule   the schedule is made                   reverse    the reverse run
+    second     chains from a second base              probe      these, back along the first path
 
 and below, reverse annealing from examples (`conservative.py`).
 """

@@ -1,7 +1,8 @@
 """May an estimate be trusted, why not, and what to do: every message that a judgement can give.
 
-A message is a kind, its words and its remedy. The remedy carries a number to type: a run of K steps
-is told to take 4 K. A kind that is fatal makes the status `unreliable`; the others only inform.
+A message is a kind, its words and a remedy, where it has one of its own; what helps most depends on the
+whole estimate and is told once (`advice.py`). A kind that is fatal makes the status `unreliable`; the
+others only inform. Findings of all evidence are joined: none lifts another's verdict.
 """
 
 import enum
@@ -54,25 +55,31 @@ class Message(enum.Enum):
         True,
         "the weights are heavy-tailed: k-hat = {k:.2f}, limit {limit:.2f}; log Z is probably a lower "
         "bound and its error too small",
-        "try {longer} or --two-sided",
+        "",
     )
     FEW_EFFECTIVE_CHAINS = (
         True,
         "few chains carry the weight: ESS {ess:.1f} of {size}, at least {needed} are needed; log Z is "
         "probably a lower bound and its error too small",
-        "try {longer} or --two-sided",
+        "",
     )
     UNSEEN_TAIL = (
         True,
         "the largest weights were probably not drawn: the spread of the others foretells an ESS of "
         "{foretold:.1f} where {ess:.1f} came, and at least {needed} are needed; log Z is probably a lower "
         "bound and its error too small",
-        "try {longer} or --two-sided",
+        "",
     )
     WIDE_WEIGHTS = (
         False,
         "the log weights spread widely: variance {variance:.1f}, above 1; log Z may be a lower bound",
-        "{longer} would narrow it",
+        "",
+    )
+    HOPELESS_WEIGHTS = (
+        True,
+        "the log weights spread over thousands of nats: variance {variance:.3g}; what the largest of them "
+        "say is chance",
+        "",
     )
     MISSED_TARGET = (
         False,
@@ -94,13 +101,13 @@ class Message(enum.Enum):
         True,
         "few islands carry the weight: {ess:.1f} effective of {size}, at least {needed:.1f} are needed; "
         "log Z is probably a lower bound and its error too small",
-        "try {longer}, or larger islands",
+        "larger islands may do better",
     )
     WIDE_ISLANDS = (
         True,
         "the islands' log means spread widely: variance {variance:.2f}, above {limit:g}; log Z is "
         "probably a lower bound and its error too small",
-        "try {longer}, or larger islands",
+        "larger islands may do better",
     )
     # of two sides
     TOO_FEW_TWO_SIDED = (
@@ -113,7 +120,7 @@ class Message(enum.Enum):
         True,
         "forward and reverse work hardly overlap: {forward:.1f} forward and {reverse:.1f} reverse "
         "chains meet, at least {needed} of each are needed",
-        "try {longer}",
+        "",
     )
     NEGATIVE_GAP = (
         True,
@@ -137,15 +144,44 @@ class Message(enum.Enum):
         False,
         "the forward chains alone give {forward:.4f}, which is {difference:.3g} lower: they miss a "
         "part of the target that the reverse draws hold",
-        "trust the two sides together, or try {longer}",
+        "trust the two sides together",
+    )
+
+    # of a second opinion, and of the exact value
+    SECOND_IS_HIGHER = (
+        True,
+        "the second opinion, from the {base} base, is higher by {difference:.3g} ± {noise:.2g}: {second:.4f} "
+        "where the first is {first:.4f}; both can only be too low, so the higher one is reported, as a lower "
+        "bound",
+        "",
+    )
+    SECOND_IS_LOWER = (
+        True,
+        "the second opinion, from the {base} base, is lower by {difference:.3g} ± {noise:.2g}: {second:.4f} "
+        "where the first is {first:.4f}; one of them misses something, and the higher one is the better "
+        "bound",
+        "",
+    )
+    MISSED_REGION = (
+        True,
+        "chains of the second opinion, from the {base} base, ended where no chain of the first comes: "
+        "{missed:.0f} % of the mass by their weights; log Z is probably too low",
+        "",
+    )
+    CONTRADICTS_EXACT = (
+        True,
+        "the exact value is {exact:.4f}, and the estimate is off by {gap:+.4g} ± {std_err:.2g}: its chains "
+        "miss something that the weights do not show",
+        "use the exact value",
     )
 
     def __init__(self, is_fatal: bool, words: str, remedy: str):
         self.is_fatal, self.words, self.remedy = is_fatal, words, remedy
 
     def say(self, **values) -> str:
-        """The sentence, with its numbers and its remedy."""
-        return f"{self.words}; {self.remedy}.".format(**values)
+        """The sentence, with its numbers and its remedy, if it has one of its own."""
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{self.words}{remedy}.".format(**values)
 
 
 Findings = Mapping[Message, str]

@@ -13,6 +13,7 @@ from annealz.formats.run import run_from_arrays, run_to_arrays
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
+from annealz.run import Runs
 from annealz.runner import Observe, estimate_of, observers_of
 from annealz.schedules.schedule import Schedule
 from annealz.team import LostProcess, Team
@@ -80,16 +81,13 @@ def help_out(
     seen = meta["terrain"]
     terrain = None if seen is None else Terrain.from_record(seen)
     schedule = Schedule(arrays.pop("betas"), meta["schedule"], meta["provenance"], terrain)
-    runs = [
-        run_from_arrays(
-            {k.removeprefix(name): v for k, v in arrays.items() if k.startswith(name)},
-            meta[name],
-            schedule,
-        )
-        for name in ("run|", "reverse|")
-        if name in meta
-    ]
-    return estimate_of(settings, runs[0], runs[1] if len(runs) > 1 else None)
+    runs = {}
+    for name in Runs._fields:
+        if name in meta:
+            own = {k.removeprefix(f"{name}|"): v for k, v in arrays.items() if k.startswith(f"{name}|")}
+            over = Schedule(own["betas"]) if name in ("second", "probe") else schedule
+            runs[name] = run_from_arrays(own, meta[name], over)
+    return estimate_of(settings, Runs(**runs))
 
 
 def _hand_out(team: Team, estimate: Estimate) -> None:
@@ -103,10 +101,11 @@ def _hand_out(team: Team, estimate: Estimate) -> None:
         return
     schedule = estimate.run.schedule
     arrays, meta = {"betas": schedule.betas}, {}
-    for name, run in (("run|", estimate.run), ("reverse|", estimate.reverse)):
+    for name, run in estimate.runs._asdict().items():
         if run is not None:
             of_run, meta[name] = run_to_arrays(run)
-            arrays |= {f"{name}{key}": array for key, array in of_run.items()}
+            of_run |= {"betas": run.schedule.betas}
+            arrays |= {f"{name}|{key}": array for key, array in of_run.items()}
     terrain = None if schedule.terrain is None else schedule.terrain.to_record()
     meta |= {"schedule": schedule.name, "provenance": schedule.provenance, "terrain": terrain}
     team.tell("result", pack_archive(arrays, meta), eager, settings=estimate.settings)

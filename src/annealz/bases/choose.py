@@ -46,7 +46,7 @@ def choose_base(
                 "data serve to build a base, and a base is given: leave one of them out."
             )
         return base
-    if base not in BASES:
+    if base not in BASES or base == "fitted":  # which only pilots can give
         raise ValueError(f"unknown base {base!r}: choose one of {', '.join(BASES)}.")
     if data is not None and base not in ("auto", "base-rate"):
         raise ValueError(f"data serve the base-rate base only, got base {base!r}.")

@@ -13,15 +13,20 @@ __all__ = ["retry"]
 
 
 def retry(arguments: list[str], result: Estimate) -> str | None:
-    """The same with the steps and chains that are advised; None where none are, or a file has the steps."""
+    """The same with what is advised; None where nothing is, or where a wish or a file decides about it."""
     from annealz.advice import advice_of
 
-    advice, schedule = advice_of(result), _value(arguments, "--schedule")
-    if not advice or (schedule is not None and Path(schedule).is_file()):
+    options, schedule = advice_of(result).options, _value(arguments, "--schedule")
+    has_wish = result.settings["target_std_err"] or result.settings.get("max_seconds")
+    is_file = schedule is not None and Path(schedule).is_file()
+    if not options or ({"--steps", "--chains"} & {*options} and (has_wish or is_file)):
         return None
-    options = {f"--{name}": str(number) for name, number in advice.items()}
-    kept = _without(arguments, {*options, "--out"})  # a folder holds one run
-    added = (word for pair in options.items() for word in pair)
+    dropped = {*options, "--out"}  # a folder holds one run
+    if "--method" in options:  # exchange has no schedule, and takes no such wishes
+        dropped |= {"--schedule", "--chains", "--resample", "--target-std-err", "--max-seconds", "--along"}
+        arguments = [word for word in arguments if word not in ("--two-sided", "--no-second-opinion")]
+    kept = _without(arguments, dropped)
+    added = (word for pair in options.items() for word in pair if word is not None)
     return shlex.join(["annealz", *kept[:1], *added, *kept[1:]])
 
 

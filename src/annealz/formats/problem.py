@@ -19,6 +19,8 @@ def problem_to_arrays(problem: Problem) -> tuple[dict[str, np.ndarray], dict[str
     arrays: dict[str, np.ndarray] = {}
     records: dict[str, Any] = {}
     things = {"model": problem.model, "base": problem.path.base, "kernel": problem.kernel}
+    if problem.second_path is not None:
+        things["second"] = problem.second_path.base
     for name, thing in things.items():
         stored = store(thing)
         if stored is not None:
@@ -82,4 +84,13 @@ def problem_from_arrays(
                 base = model.choose_base("auto")
         path = model.path(base, settings["marginal"] or model.marginals[0])
     move: AbstractKernel = stored("kernel") or kernel or model.kernel()
-    return Problem(model, settings["model"], path, move, settings["marginal"])
+    second = stored("second")
+    layer = settings["marginal"] or model.marginals[0]
+    return Problem(
+        model,
+        settings["model"],
+        path,
+        move,
+        settings["marginal"],
+        second_path=None if second is None else model.path(second, layer),
+    )

@@ -79,6 +79,11 @@ class AbstractModel(eqx.Module):
             raise ValueError(f"unknown base {base!r}: {self.name} knows auto, or give one itself.")
         return self.base()
 
+    @property
+    def takes_data(self) -> bool:
+        """Whether data, or their means, would give it a base rate to start from."""
+        return False
+
     def flat_base(self) -> "AbstractBase | None":
         """The base that prefers no state, where the model has one: pilots that look for modes start there."""
         return None

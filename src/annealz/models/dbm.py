@@ -115,6 +115,10 @@ class DBM(AbstractModel):
 
         return choose_base(self, base, data)
 
+    @property
+    def takes_data(self) -> bool:
+        return True
+
     def flat_base(self):
         from annealz.bases.bernoulli import BernoulliBase
 

@@ -100,6 +100,10 @@ class GaussianRBM(AbstractLayered):
     def start(self, base: GaussianBase):
         return base.mean / base.scale**2
 
+    @property
+    def takes_data(self) -> bool:
+        return True
+
     def flat_base(self):
         """Around zero, with the model's scale: the nearest to flat that real units have."""
         return GaussianBase(jnp.zeros_like(self.visible_bias), self.scale, "zero")

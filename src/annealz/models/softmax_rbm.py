@@ -83,6 +83,10 @@ class SoftmaxRBM(AbstractLayered):
     def start(self, base: CategoricalBase):
         return base.logits.ravel()
 
+    @property
+    def takes_data(self) -> bool:
+        return True
+
     def flat_base(self):
         return CategoricalBase.uniform(self.num_visible, self.num_states)
 

@@ -1,5 +1,7 @@
 """The page of an estimate: the number, whether to trust it, and all that stands behind it."""
 
+import re
+
 import numpy as np
 
 from annealz.advice import advice_of
@@ -67,14 +69,21 @@ def remark(message: str) -> Html:
 
 def _next_try(estimate: Estimate) -> list[Html]:
     """The command that the messages advise, where they tell a number."""
-    advice, settings = advice_of(estimate), estimate.settings
-    if not advice:
+    options, settings = dict(advice_of(estimate).options), estimate.settings
+    if not options:
         return []
-    steps = advice.get("steps", estimate.num_steps)
-    chains = advice.get("chains", settings["num_chains"])
+    steps = int(options.pop("--steps", None) or estimate.num_steps)
+    chains = int(options.pop("--chains", None) or settings["num_chains"])
     again = estimate_again(settings, estimate.schedule.name, steps, chains)
-    is_command = again.text.startswith("annealz estimate") and "--steps" in again.text
-    return [tag("p", "What to try next:"), code(again.text)] if is_command else []
+    if not (again.text.startswith("annealz estimate") and "--steps" in again.text):
+        return []
+    words = " ".join(word for pair in options.items() for word in pair if word is not None)
+    text = again.text
+    if "--method" in options:
+        text = " ".join(text.split()[:3])
+    elif "--base" in options:
+        text = re.sub(r" --base \S+", "", text)
+    return [tag("p", "What to try next:"), code(f"{text} {words}".strip())]
 
 
 def _path_figures(estimate: Estimate) -> Html:

@@ -80,9 +80,9 @@ def run_html(run: Run) -> str:
     from annealz.islands import judge_islands
 
     if run.island_size is None:
-        found = judge(run.log_weights, run.num_steps)
+        found = judge(run.log_weights)
     else:
-        found = judge_islands(run.island_log_means, run.num_steps)
+        found = judge_islands(run.island_log_means)
     sign = -1 if run.is_reverse else 1
     number = _number(run.log_z0 + sign * found.log_mean, found.std_err)
     rows = [
