@@ -11,7 +11,8 @@ often finds, so
 
 Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base whose
 log Z is clearly the smaller misses something. Cost is (∫ √(g tau))^2, the predicted K Var[log w]. The mixture
-has seen what all pilots found, so it is taken unless a named base is clearly cheaper. A pilot whose weights
+has seen what all pilots found, so it is taken unless it costs too much and a named base is clearly cheaper. A
+pilot whose weights
 are worse than its survey predicts is charged for what they say.
 
 The second base is the best of the others by the same rules; a share of the chains starts there
@@ -41,6 +42,7 @@ from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.stages import in_stage
 from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
+from annealz.systematic import flattened
 from annealz.terrain import Terrain
 
 __all__ = ["BaseChoice", "Scout", "choose_second", "scout", "search_bases"]
@@ -50,7 +52,7 @@ _MANY_CHAINS, _FEW_CHAINS = 250, 100  # of a pilot; many where the run has a mil
 _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
 _MISSES = 0.1  # nats, and 3 standard errors: a base so far below the largest log Z misses something
-_CLEARLY_CHEAPER = 0.5
+_CHEAP, _CLEARLY_CHEAPER = 0.5, 0.5  # Var[log w] of the run to come; share of the other's cost
 
 OnProgress = Callable[[Progress], None]
 
@@ -171,14 +173,16 @@ def search_bases(
     kernel: AbstractKernel,
     *,
     seed: int = 0,
-    sweeps: int = 10_000_000,
+    num_steps: int = 10_000,
+    num_chains: int = 1000,
     on_progress: OnProgress | None = None,
 ) -> BaseChoice:
     """The first and second base of a model of which nothing else is known, by pilots.
 
-    `sweeps` of the run to come tell how much the pilots may take: about a quarter of it.
+    `num_steps` and `num_chains` of the run to come: the pilots take about a quarter of its sweeps.
     """
     began = time.monotonic()
+    sweeps = num_steps * num_chains
     searcher = _Searcher(model, marginal, kernel, seed, sweeps, on_progress)
     named = [
         searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
@@ -186,8 +190,8 @@ def search_bases(
     rough = searcher.scout(searcher.fitted(named, "rough fit"), "rough", with_run=True)
     fitted = searcher.scout(searcher.fitted([rough], "fit"), "fitted", with_run=True)
     tried = (*named, fitted)
-    first = _cheapest(tried, preferred=fitted)
-    second = _cheapest([one for one in tried if one is not first], among=tried)
+    first = _cheapest(tried, num_steps, preferred=fitted)
+    second = _cheapest([one for one in tried if one is not first], num_steps, among=tried)
     spent = sum(one.sweeps for one in (*tried, rough))
     return BaseChoice(first, second, tried, spent, time.monotonic() - began)
 
@@ -199,11 +203,13 @@ def choose_second(
     first: AbstractBase,
     *,
     seed: int = 0,
-    sweeps: int = 10_000_000,
+    num_steps: int = 10_000,
+    num_chains: int = 1000,
     on_progress: OnProgress | None = None,
 ) -> BaseChoice:
     """The second base where the first one is known: another that the model names, or one fitted."""
     began = time.monotonic()
+    sweeps = num_steps * num_chains
     searcher = _Searcher(model, marginal, kernel, seed, sweeps, on_progress)
     others = {
         name: base
@@ -222,9 +228,15 @@ def choose_second(
 
 
 def _cheapest(
-    scouts: Sequence[Scout], *, preferred: Scout | None = None, among: Sequence[Scout] = ()
+    scouts: Sequence[Scout],
+    num_steps: int,
+    *,
+    preferred: Scout | None = None,
+    among: Sequence[Scout] = (),
 ) -> Scout | None:
-    """The cheapest of those that find the mass; the preferred one unless another is clearly cheaper."""
+    """The cheapest of those that find the mass; the preferred one unless it costs too much and another is
+    clearly cheaper.
+    """
     if not scouts:
         return None
     best = max((*scouts, *among), key=lambda one: one.log_z)
@@ -232,7 +244,9 @@ def _cheapest(
     if not finding:
         return max(scouts, key=lambda one: one.log_z)
     cheapest = min(finding, key=lambda one: one.cost)
-    if preferred in finding and cheapest.cost > _CLEARLY_CHEAPER * preferred.cost:
+    if preferred in finding and (
+        preferred.cost < _CHEAP * num_steps or cheapest.cost > _CLEARLY_CHEAPER * preferred.cost
+    ):
         return preferred
     return cheapest
 
@@ -241,20 +255,6 @@ def _finds(one: Scout, best: Scout) -> bool:
     errors = np.array([scout.std_err for scout in (one, best)])
     noise = np.sqrt((errors[np.isfinite(errors)] ** 2).sum())
     return bool(one.log_z > best.log_z - _MISSES - 3 * noise)
-
-
-def flattened(log_weights: np.ndarray, effective: float) -> np.ndarray:
-    """w^c / sum w^c with the largest c up to 1 that leaves this many effective."""
-    low, high = 0.0, 1.0
-    if effective_sample_size(log_weights) >= effective:
-        low = 1.0
-    else:
-        for _ in range(40):
-            middle = (low + high) / 2
-            enough = effective_sample_size(middle * log_weights) >= effective
-            low, high = (middle, high) if enough else (low, middle)
-    weights = np.exp(low * (log_weights - log_weights.max()))
-    return weights / weights.sum()
 
 
 def units_of(path: AbstractPath):

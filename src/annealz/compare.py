@@ -268,7 +268,7 @@ def compare_schedules(
     began = time.monotonic()
     given = {"path": path is not None, "kernel": kernel is not None}
     problem = choose_problem(model, base=base, data=data, path=path, kernel=kernel)
-    problem = problem.prepared(seed, num_steps * num_chains)
+    problem = problem.prepared(seed, num_steps, num_chains)
     path, kernel = problem.states, problem.kernel
     budget = num_steps * num_chains
     contenders, messages = [], []

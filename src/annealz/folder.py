@@ -28,7 +28,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.problem import Problem
-from annealz.run import Run, Runs, probe_schedule
+from annealz.run import Run, Runs
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["RunFolder"]
@@ -190,7 +190,7 @@ class RunFolder:
             forward,
             self._load_run("reverse.npz", schedule),
             None if second is None else self._load_run("second.npz", second),
-            None if second is None else self._load_run("probe.npz", probe_schedule(schedule)),
+            None if second is None else self._load_run("probe.npz", schedule),
         )
 
     def _save_run(self, name: str, run: Run) -> None:

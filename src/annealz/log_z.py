@@ -111,7 +111,7 @@ def estimate_log_z(
     two_sided : anneal in reverse as well, from draws of the target: exact ones where a layer can be
         enumerated, else the last states of the forward run, resampled and swept on (approximate).
         log Z is then BAR's, between bounds from both sides.
-    second_opinion : anneal a quarter as many chains from a second, unlike base as well, where the model has
+    second_opinion : anneal a fifth as many chains from a second, unlike base as well, where the model has
         one. An estimate that they contradict is never ok.
     draws : draws of the target to start the reverse run from, (num_chains, variables)
     along : betas at which log Z of p*_beta is wanted too, from the same run
@@ -190,7 +190,8 @@ def estimate_log_z(
     begin(on_progress, "base" if problem.is_open or second_opinion else "tuning")
     problem = problem.prepared(
         seed,
-        operator.index(steps) * num_chains,
+        operator.index(steps),
+        num_chains,
         second_opinion=second_opinion,
         on_progress=on_progress,
     )

@@ -16,11 +16,12 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.marginal import choose_marginal
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
+from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.terrain import Terrain
 
 __all__ = ["Problem", "choose_problem"]
 
-_USUAL_SWEEPS = 10_000_000
+_USUAL_CHAINS = 1000
 _TUNING_SHARE, _LEAST_TUNING = 0.02, 3000
 
 
@@ -54,15 +55,16 @@ class Problem:
     def prepared(
         self,
         seed: int,
-        sweeps: int = _USUAL_SWEEPS,
+        num_steps: int = DEFAULT_NUM_STEPS,
+        num_chains: int = _USUAL_CHAINS,
         *,
         second_opinion: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> "Problem":
         """The same with all decided that takes a pilot: the layer to anneal, the base, how the kernel steps.
 
-        `sweeps` of the run to come, of which tuning the kernel may take a fiftieth and a search for bases a
-        quarter. With `second_opinion` a second path, from an unlike base, where the model has one.
+        `num_steps` and `num_chains` are those of the run to come, of whose sweeps tuning the kernel may take a
+        fiftieth and a search for bases a quarter. With `second_opinion` a second path, from an unlike base, where the model has one.
         """
         path, marginal, spent, seconds = self.path, self.marginal, 0, 0.0
         if marginal == "auto":
@@ -70,7 +72,8 @@ class Problem:
             path, marginal = self.model.path(self.path.base, choice.marginal), choice.marginal
             spent, seconds = choice.sweeps, choice.seconds
         layer = marginal or self.model.marginals[0]
-        options = {"seed": seed, "sweeps": sweeps, "on_progress": on_progress}
+        options = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
+        options["on_progress"] = on_progress
         found = None
         if self.is_open:
             found = search_bases(self.model, layer, self.kernel, **options)
@@ -81,7 +84,7 @@ class Problem:
         if found is not None:
             spent, seconds = spent + found.sweeps, seconds + found.seconds
         second = found.second if found is not None and second_opinion else None
-        budget = max(int(_TUNING_SHARE * sweeps), _LEAST_TUNING)
+        budget = max(int(_TUNING_SHARE * num_steps * num_chains), _LEAST_TUNING)
         tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
         return dataclasses.replace(
             self,

@@ -22,9 +22,7 @@ import numpy as np
 
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Run", "Runs", "Trace", "probe_schedule"]
-
-PROBE_SHARE = 8  # steps of a run for each one of the probe
+__all__ = ["Run", "Runs", "Trace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,12 +134,4 @@ class Runs(NamedTuple):
     second: Run | None = None
     """Forward, from a second base."""
     probe: Run | None = None
-    """From where the second ended, in reverse along the first path."""
-
-
-def probe_schedule(schedule: Schedule) -> Schedule:
-    """The same way through the betas in an eighth of the steps."""
-    steps = max(1, schedule.num_steps // PROBE_SHARE)
-    places = np.linspace(0, schedule.num_steps, steps + 1)
-    betas = np.interp(places, np.arange(schedule.num_steps + 1), schedule.betas)
-    return Schedule(betas, name=schedule.name)
+    """From where some of the second ended, in reverse along the first path."""

@@ -25,11 +25,11 @@ from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.problem import Problem
 from annealz.random import Stream, derive_seed
 from annealz.resampling import island_size
-from annealz.run import Run, Runs, probe_schedule
+from annealz.run import Run, Runs
 from annealz.schedules.schedule import Schedule
 from annealz.sizing import more_chains
 from annealz.stages import begin, in_stage
-from annealz.second_opinion import Probe, compare_opinions
+from annealz.second_opinion import Probe, compare_opinions, probed_chains
 from annealz.status import Message, Status
 from annealz.team import SOLO
 from annealz.two_sided import judge_two_sided
@@ -37,7 +37,7 @@ from annealz.two_sided import judge_two_sided
 __all__ = ["Observe", "Runner", "estimate_of", "observers_of", "read_estimate"]
 
 Observe = Mapping[str, Callable | AbstractObserver]
-_SECOND_SHARE, _LEAST_SECOND = 4, 100  # first chains for each second one; second chains at least
+_SECOND_SHARE, _LEAST_SECOND = 5, 100  # first chains for each second one; second chains at least
 _FIRST_TIME = 0.75  # of a time limit
 
 
@@ -135,7 +135,7 @@ class Runner:
         return dataclasses.replace(reverse, seconds=reverse.seconds + drawn)
 
     def second(self, run: Run) -> Run:
-        """Chains from the second base, a quarter as many as the run has."""
+        """Chains from the second base, a fifth as many as the run has."""
         assert self.problem.second_path is not None and self.second_schedule is not None
         resample = self.settings.get("resample")
         begin(self.on_progress, "second")
@@ -158,13 +158,13 @@ class Runner:
             return None
         if self.settings.get("draws") == "exact":  # BAR knows of what forward chains miss
             return None
+        probed = probed_chains(second)[0]
         begin(self.on_progress, "probe")
         return self._kept(
             "probe",
-            schedule=probe_schedule(self.schedule),
-            num_chains=second.num_chains,
+            num_chains=probed.size,
             purpose="probe",
-            start=second.states,
+            start=second.states[probed],
             reverse=True,
             team=SOLO,
             on_progress=in_stage(self.on_progress, "probe"),
@@ -250,17 +250,17 @@ def _probe_of(runs: Runs, log_ratio: float) -> Probe | None:
     if runs.probe is None or runs.second is None:
         return None
     run, second = runs.forward, runs.second
+    chains, log_chances = probed_chains(second)
     return Probe(
         first_work=run.work,
         log_ratio=log_ratio,
         reverse_work=runs.probe.work,
-        second_log_weights=second.log_z0 + second.log_weights - run.log_z0,
-        lengthening=run.num_steps / runs.probe.num_steps,
+        log_masses=second.log_z0 - run.log_z0 + second.log_weights[chains] - log_chances,
     )
 
 
 def second_chains(num_chains: int, is_resampled: bool) -> int:
-    """A quarter of the chains, enough to be judged; in whole islands where they are resampled."""
+    """A fifth of the chains, enough to be judged; in whole islands where they are resampled."""
     count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
     if not is_resampled:
         return count

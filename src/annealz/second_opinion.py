@@ -8,19 +8,17 @@ questions are asked of them:
    larger one is the better bound. A second one that is lower contradicts only if its own weights allow to
    trust its error: an estimate that says it is a lower bound allows any value above.
 
-2. Did the first chains reach where the second ones ended? The last states of the second chains are
-   annealed back along the first path (in reverse, in K / 8 steps). Work W of such a chain beyond all that forward
-   chains had, by a margin, means that forward chains do not come there: Crooks's theorem gives forward
-   chains the density of reverse ones times e^-(W - log Z_B/Z_A). With w the weights of the second chains and A those of them with
-   such work,
+2. Did the first chains reach where the second ones ended? Some of their last states are annealed back along the
+   first path, in reverse. By Crooks's theorem work W of reverse chains from the target is distributed as
+   that of forward chains under their weights: around D + V/2 with variance V, D = log Z_B/Z_A and V the variance of the forward
+   chains that carry weight. Work far beyond, W > D + V/2 + 2.5 sqrt V + 1, means that forward chains come to
+   this state by e^-(W - D) too rarely. With state i chosen with chance c_i of the N2 second chains, n times, and A those
+   with such work,
 
-       missed = sum_A w / (N2 Z-hat / Z_0)           an unbiased estimate of (mass of the region A) / Z
+       missed = 1/n sum_A w_i / (N2 c_i) / (Z-hat / Z_A)         an unbiased estimate of (mass of the region A) / Z
 
-   A region of small mass is of no concern: it counts from 3 % on. This sees a mode of a third of the
-   mass even where the second log Z is uncertain by a nat.
-
-The margin is 3 nats, and what shorter chains add: 4 standard deviations of the reverse work that the first chains' own
-variance predicts for them.
+   A region of small mass is of no concern: it counts from 5 % on, and from 3 states on. This sees a mode of a
+   third of the mass even where the second log Z is uncertain by a nat.
 """
 
 import dataclasses
@@ -32,16 +30,20 @@ from scipy.special import logsumexp
 from annealz.diagnostics import Judgement
 from annealz.islands import IslandJudgement
 from annealz.numerics import finite_or_none
+from annealz.random import derive_seed
+from annealz.run import Run
 from annealz.status import Findings, Message, Status, status_of
+from annealz.systematic import flattened, resample
 
-__all__ = ["Probe", "SecondOpinion", "compare_opinions"]
+__all__ = ["Probe", "SecondOpinion", "compare_opinions", "probed_chains"]
 
-_MAX_Z = 3.0
+_MAX_HIGHER, _MAX_LOWER = 2.5, 3.0  # standard errors
 _LEAST_DIFFERENCE = 0.01  # nats: below, rounding and nothing else
-_MARGIN = 3.0  # nats of work
-_WIDTHS = 4.0
-_MISSED = 0.03  # of the mass
-_LEFT_BEHIND = 10.0  # nats below the mean weight: such chains carry nothing
+_MARGIN, _WIDTHS = 1.0, 2.5  # nats of work, and standard deviations
+_MISSED = 0.05  # of the mass
+_LEAST_STATES = 3
+_LEAST_PROBED = 50
+_LEFT_BEHIND = 5.0  # nats below the mean weight: such chains carry nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,31 +110,45 @@ class SecondOpinion:
 
 @dataclasses.dataclass(frozen=True)
 class Probe:
-    """Where the second chains ended, seen along the first path."""
+    """Where second chains ended, seen along the first path."""
 
     first_work: np.ndarray
     """(first chains,), log w forward."""
     log_ratio: float
     """log of their mean weight."""
     reverse_work: np.ndarray
-    """(second chains,), back along the first path."""
-    second_log_weights: np.ndarray
-    """(second chains,), log w of these, counted from the base of the first path."""
-    lengthening: float
-    """Steps of the first chains over those of the reverse ones."""
+    """(probed,), back along the first path."""
+    log_masses: np.ndarray
+    """(probed,), log of w_i / (N2 c_i), to the scale of the first work."""
+
+    @property
+    def reach(self) -> float:
+        """The work up to which reverse chains are what forward chains lead to expect."""
+        work, ratio = self.first_work, self.log_ratio
+        carrying = work[work > ratio - _LEFT_BEHIND]
+        variance = float(np.var(carrying)) if carrying.size > 1 else 0.0
+        return ratio + variance / 2 + _WIDTHS * np.sqrt(variance) + _MARGIN
 
     @property
     def missed(self) -> float:
-        """Share of Z in the states that the first chains do not reach."""
-        work, ratio = self.first_work, self.log_ratio
-        bulk = work[work > ratio - _LEFT_BEHIND]
-        spread = np.sqrt(self.lengthening * np.var(bulk)) if bulk.size > 1 else 0.0
-        reach = max(float(work.max()), ratio + _WIDTHS * spread) + _MARGIN
-        beyond = self.reverse_work > reach
-        if not beyond.any():
+        """Share of Z in states that the first chains do not reach; 0 for too few to tell."""
+        beyond = self.reverse_work > self.reach
+        if beyond.sum() < _LEAST_STATES:
             return 0.0
-        log_sum = logsumexp(self.second_log_weights[beyond])
-        return float(np.exp(log_sum - np.log(beyond.size) - ratio))
+        log_mean = logsumexp(self.log_masses[beyond]) - np.log(beyond.size)
+        return float(np.exp(min(log_mean - self.log_ratio, 0.0)))
+
+
+def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Second chains whose ends are probed, and log(N2 c_i) of each: by flattened weights, so that a few
+    chains of large weight do not stand for all.
+    """
+    size = second.num_chains
+    count = max(size // 2, min(size, _LEAST_PROBED))
+    chances = flattened(second.log_weights, count)
+    generator = np.random.default_rng(derive_seed(second.seed, "probed"))
+    chains = resample(np.log(chances), generator, count)
+    return chains, np.log(size * chances[chains])
 
 
 def compare_opinions(
@@ -155,14 +171,14 @@ def compare_opinions(
     """
     own = log_z0 + second.log_mean
     difference, noise = own - log_z, float(np.hypot(std_err, second.std_err))
-    allowed = max(_MAX_Z * noise, _LEAST_DIFFERENCE) if np.isfinite(noise) else np.inf
+    higher, lower = (max(z * noise, _LEAST_DIFFERENCE) for z in (_MAX_HIGHER, _MAX_LOWER))
     missed = 0.0 if probe is None else probe.missed
     values = {"base": base, "second": own, "first": log_z, "difference": abs(difference)}
     values["noise"] = noise
     findings: dict[Message, str] = {}
-    if difference > allowed:
+    if difference > higher:
         findings[Message.SECOND_IS_HIGHER] = Message.SECOND_IS_HIGHER.say(**values)
-    elif difference < -allowed and second.status is Status.OK:
+    elif difference < -lower and second.status is Status.OK:
         findings[Message.SECOND_IS_LOWER] = Message.SECOND_IS_LOWER.say(**values)
     if missed > _MISSED:
         kind = Message.MISSED_REGION
