@@ -15,9 +15,9 @@ import numpy as np
 from annealz.anneal import anneal
 from annealz.assist import pack_inputs
 from annealz.batches import merge_runs
-from annealz.diagnostics import judge
+from annealz.diagnostics import Judgement, judge
 from annealz.distributed import current_team
-from annealz.draws import approximate_draws
+from annealz.draws import draw_with_ancestors
 from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.islands import judge_islands
@@ -99,14 +99,14 @@ class Runner:
     def reverse(self, run: Run, start: np.ndarray | None) -> Run:
         began = time.monotonic()
         settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
-        problem = self.problem
+        problem, ancestors = self.problem, None
         begin(self.on_progress, "draws")
         if settings["draws"] == "exact":
             layer = settings["marginal"] or problem.model.marginals[0]
             start = problem.model.exact_draws(run.num_chains, seed, layer)
         elif settings["draws"] == "approximate":
             sweeps = settings["draw_sweeps"] // run.num_chains
-            start = approximate_draws(
+            start, ancestors = draw_with_ancestors(
                 problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
             )
         if settings["draws"] != "approximate":  # those are states already
@@ -122,7 +122,8 @@ class Runner:
             reverse=True,
             on_progress=in_stage(self.on_progress, "reverse"),
         )
-        return dataclasses.replace(reverse, seconds=reverse.seconds + drawn)
+        seconds = reverse.seconds + drawn
+        return dataclasses.replace(reverse, seconds=seconds, ancestors=ancestors)
 
     def _kept(self, name: str, **options) -> Run:
         """A run, or what the folder holds of it."""
@@ -175,7 +176,15 @@ def estimate_of(settings: dict[str, Any], run: Run, reverse: Run | None) -> Esti
     both = None
     if reverse is not None:
         are_exact = settings["draws"] == "exact"
-        both = judge_two_sided(run.work, reverse.work, are_exact=are_exact, num_steps=run.num_steps)
+        both = judge_two_sided(
+            run.work,
+            reverse.work,
+            are_exact=are_exact,
+            num_steps=run.num_steps,
+            log_z0=run.log_z0,
+            ancestors=reverse.ancestors,
+            forward_judgement=judgement if isinstance(judgement, Judgement) else None,
+        )
     return Estimate(settings, run, judgement, tuple(messages), reverse, both)
 
 

@@ -133,9 +133,27 @@ class Message(enum.Enum):
         "a mode that they miss shows nowhere",
         "compare with draws from another start",
     )
+    RELATED_DRAWS = (
+        True,
+        "the reverse draws may still resemble the {ancestors} forward chains that they come from ({why}), "
+        "so the two sides do not mend what the forward chains are unreliable for",
+        "start the reverse chains from exact draws, or try {longer}",
+    )
+    BEYOND_REACH = (
+        True,
+        "{share:.1%} of the reverse draws lie where forward chains never go (less than one in a thousand "
+        "runs of this size would see one there): how much of the target that is rests on the draws alone, "
+        "and they are not exact",
+        "start the reverse chains from exact draws, or try {longer}",
+    )
+    WIDE_WORK = (
+        True,
+        "the {side} work spreads too widely: variance {variance:.3g}, and {limit:g} is too much",
+        "try {longer}",
+    )
     FORWARD_IS_LOW = (
         False,
-        "the forward chains alone give {forward:.4f}, which is {difference:.3g} lower: they miss a "
+        "the forward chains alone give log Z = {forward:.4f}, which is {difference:.3g} lower: they miss a "
         "part of the target that the reverse draws hold",
         "trust the two sides together, or try {longer}",
     )
