@@ -6,13 +6,13 @@ chains is a few forward chains counted again.
 
 Intraclass correlation of the reverse work: one-way random effects, a ancestors with n_i draws of n in all
 
-    MSB = sum_i n_i (mean_i - mean)^2 / (a - 1),    MSW = sum_ij (W_ij - mean_i)^2 / (n - a),    F = MSB / MSW
-    n_0 = (n - sum_i n_i^2 / n) / (a - 1),          r = (F - 1) / (F - 1 + n_0)
+    MSB = sum_i n_i (mean_i - mean)^2 / (a - 1),     MSW = sum_ij (W_ij - mean_i)^2 / (n - a)
+    n_0 = (n - sum_i n_i^2 / n) / (a - 1),           r = (F - 1) / (F - 1 + n_0),    F = MSB / MSW
 
-and its upper 95 % limit is r with F / f_0.05(a - 1, n - a) in the place of F. The draws have forgotten their
-ancestors where that limit is below 0.25. From fewer than 10 ancestors, or where each has one draw only,
-nothing can be told, and they have not: draws that were never copied are as independent as the forward
-chains, but nothing shows that they went anywhere.
+and its upper 95 % limit is r with F / f_0.05(a - 1, n - a) in the place of F. The draws have forgotten
+their ancestors where that limit is below 0.25. From fewer than 10 ancestors, or where each has one draw
+only, nothing can be told, and they count as not forgotten: draws that were never copied are as independent
+as the forward chains, but nothing shows that they went anywhere.
 
 Error: forward chains are resampled together with all their descendants, and BAR is solved in every
 resample with its own numbers of chains on either side. The standard error is the larger of its s.d. and
@@ -108,7 +108,7 @@ def related_std_err(
     num_resamples: int = 400,
     seed: int = 0,
 ) -> float:
-    """S.d. of BAR over resamples of forward chains with their descendants; infinite where none can be had."""
+    """S.d. of BAR over resamples of forward chains with their descendants; infinite where there is none."""
     forward = np.asarray(forward, np.float64)
     generator, found = np.random.default_rng(seed), []
     rows, shares = max(1, _ELEMENTS // forward.size), np.full(forward.size, 1 / forward.size)

@@ -141,14 +141,15 @@ class Message(enum.Enum):
     )
     BEYOND_REACH = (
         True,
-        "{share:.1%} of the reverse draws lie where forward chains never go (less than one in a thousand "
-        "runs of this size would see one there): how much of the target that is rests on the draws alone, "
-        "and they are not exact",
+        "reverse draws lie where forward chains never go: {share:.1%} of them, where less than one such run "
+        "in a thousand would see a forward chain; how much of the target is there rests on the draws "
+        "alone, and they are not exact",
         "start the reverse chains from exact draws, or try {longer}",
     )
     WIDE_WORK = (
         True,
-        "the {side} work spreads too widely: variance {variance:.3g}, and {limit:g} is too much",
+        "the work spreads too widely to join two sides: variance {variance:.3g} of the {side} work, and "
+        "{limit:g} is too much",
         "try {longer}",
     )
     FORWARD_IS_LOW = (
