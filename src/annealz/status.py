@@ -141,8 +141,8 @@ class Message(enum.Enum):
     )
     BEYOND_REACH = (
         True,
-        "reverse draws lie where forward chains never go: {share:.1%} of them, where less than one such run "
-        "in a thousand would see a forward chain; how much of the target is there rests on the draws "
+        "reverse draws lie where forward chains never go: {share:.1%} of them, where less than one such "
+        "run in a thousand would see a forward chain; how much of the target is there rests on the draws "
         "alone, and they are not exact",
         "start the reverse chains from exact draws, or try {longer}",
     )
