@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from annealz.anneal import anneal
-from annealz.draws import approximate_draws
+from annealz.draws import approximate_draws, draw_with_ancestors
 from annealz.kernels import BlockGibbs
 from annealz.models import exact, exact_samples
 from annealz.paths import GeometricPath
@@ -53,6 +53,19 @@ def test_draws_are_a_function_of_run_and_seed():
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
     assert set(np.unique(first)) == {0, 1}
+
+
+def test_ancestors_are_where_draws_come_from():
+    path = GeometricPath(BASE, MODEL)
+    run = anneal(path, BlockGibbs(), linear(3), num_chains=50)
+    still, moved = (
+        draw_with_ancestors(path, BlockGibbs(), run, 80, num_sweeps=sweeps, seed=2)
+        for sweeps in (0, 20)
+    )
+    np.testing.assert_array_equal(still.states, run.states[still.ancestors])
+    np.testing.assert_array_equal(still.ancestors, moved.ancestors)
+    states = approximate_draws(path, BlockGibbs(), run, 80, num_sweeps=20, seed=2)
+    np.testing.assert_array_equal(moved.states, states)
 
 
 @pytest.mark.parametrize("options", [{"num_draws": 0}, {"num_draws": 5, "num_sweeps": -1}])

@@ -79,7 +79,7 @@ def test_right_pairs_are_seldom_refused():
 
 
 def test_draws_that_are_not_exact_are_mentioned(seed):
-    forward, reverse = gaussian_work(np.random.default_rng(seed), CHAINS, CHAINS, 1.0)
+    forward, reverse = gaussian_work(np.random.default_rng(seed), CHAINS, CHAINS, 0.5)
     verdict = judge_two_sided(forward, reverse, are_exact=False)
     assert list(verdict.findings) == [Message.INEXACT_DRAWS]
     assert verdict.status is Status.OK
@@ -94,7 +94,7 @@ def test_a_mode_that_no_forward_chain_reaches_comes_with_the_draws(seed):
     assert verdict.forward_log_mean == pytest.approx(np.log(2 / 3), abs=0.15)
     assert verdict.status is Status.OK
     (message,) = verdict.messages
-    assert "the forward chains alone give -0." in message
+    assert "the forward chains alone give log Z = -0." in message
     assert "--steps 2000" in message
 
 
@@ -121,3 +121,52 @@ def test_draws_from_elsewhere_contradict_the_forward_work(seed):
     verdict = judge_two_sided(forward, reverse + 0.7, are_exact=True)
     assert list(verdict.findings) == [Message.UNEQUAL_WORK]
     assert "not from the target" in verdict.messages[0]
+
+
+def test_messages_state_log_z(seed):
+    forward, reverse = two_modes(np.random.default_rng(seed), mass=1 / 3, reached=1e-9)
+    verdict = judge_two_sided(forward, reverse, are_exact=True, log_z0=100.0)
+    stated = f"log Z = {100 + verdict.forward_log_mean:.4f}"
+    assert stated in verdict.findings[Message.FORWARD_IS_LOW]
+
+
+def test_a_part_that_forward_chains_never_reach_is_trusted_to_exact_draws_alone(seed):
+    """A third of the mass at work that no forward chain will see: nothing else is wrong with the pair."""
+    forward, reverse = two_modes(np.random.default_rng(seed), mass=1 / 3, reached=1e-9)
+    assert judge_two_sided(forward, reverse, are_exact=True).status is Status.OK
+    verdict = judge_two_sided(forward, reverse, are_exact=False)
+    assert Message.BEYOND_REACH in verdict.findings
+    assert verdict.status is Status.UNRELIABLE
+    near = two_modes(np.random.default_rng(seed), mass=1 / 3, reached=0.1)
+    assert Message.BEYOND_REACH not in judge_two_sided(*near, are_exact=False).findings
+
+
+def test_right_pairs_are_within_reach():
+    """Gaussian pairs that overlap, as wide as they come."""
+    generator = np.random.default_rng(3)
+    for s, size in itertools.product([1.0, 2.0, 3.0], [100, 400, 10_000]):
+        verdict = judge_two_sided(*gaussian_work(generator, size, size, s), are_exact=False)
+        assert Message.BEYOND_REACH not in verdict.findings, (s, size)
+
+
+@pytest.mark.parametrize("side", ["forward", "reverse"])
+def test_work_of_huge_variance_is_never_ok(side, seed):
+    """A few chains far out leave overlap and effective chains as they were."""
+    forward, reverse = gaussian_work(np.random.default_rng(seed), CHAINS, CHAINS, 1.0)
+    if side == "forward":
+        forward[:4] -= 1000
+    else:
+        reverse[:4] += 1000
+    verdict = judge_two_sided(forward, reverse, are_exact=True, num_steps=10)
+    assert next(iter(verdict.findings)) is Message.WIDE_WORK
+    assert f"of the {side} work" in verdict.messages[0]
+    assert "--steps 40" in verdict.messages[0]
+
+
+def test_given_draws_do_not_lift_an_unreliable_verdict(seed):
+    """Gaussian work of s.d. 2.5: ESS below 25, and two sides that overlap well."""
+    work = gaussian_work(np.random.default_rng(seed), CHAINS, CHAINS, 2.5)
+    assert judge_two_sided(*work, are_exact=True).status is Status.OK
+    verdict = judge_two_sided(*work, are_exact=False)
+    assert verdict.status is Status.UNRELIABLE
+    assert Message.RELATED_DRAWS not in verdict.findings

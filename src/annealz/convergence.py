@@ -13,6 +13,7 @@ import dataclasses
 
 import numpy as np
 
+from annealz.ancestry import related_std_err
 from annealz.bar import bar
 from annealz.run import Run
 
@@ -42,6 +43,9 @@ def log_z_by_chains(run: Run, reverse: Run | None = None) -> Convergence:
         joined = [bar(run.work[:n], reverse.work[:n]) for n in counts]
         log_ratio = np.array([one.log_ratio for one in joined])
         std_err = np.array([one.std_err for one in joined])
+        if reverse.ancestors is not None and std_err[-1] > 0:  # wider, as that of all chains is
+            whole = related_std_err(run.work, reverse.work, reverse.ancestors)
+            std_err *= max(1.0, whole / std_err[-1])
     return Convergence(counts * size, run.log_z0 + log_ratio, std_err)
 
 

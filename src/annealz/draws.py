@@ -7,7 +7,11 @@ Both steps have p_B as their limit, in the number of chains and in the number of
 is exact: a mode that the run has missed stays missed, and draws of one ancestor stay alike where sweeps
 do not leave its mode. What starts from them (a reverse run, and the upper side of log Z with it) is
 approximate and must be labelled so. Exact draws of enumerable models: `annealz.models.exact_samples`.
+
+Which chain a draw comes from depends on the weights of the run and on the seed alone.
 """
+
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,9 +23,18 @@ from annealz.run import Run
 from annealz.stay import stay
 from annealz.systematic import resample
 
-__all__ = ["approximate_draws"]
+__all__ = ["Draws", "approximate_draws", "draw_with_ancestors"]
 
 _PIECE = 32  # sweeps between returns to the host
+
+
+class Draws(NamedTuple):
+    """Draws, and where they come from."""
+
+    states: np.ndarray
+    """(draws, …)."""
+    ancestors: np.ndarray
+    """(draws,): which chain of the run each comes from."""
 
 
 def approximate_draws(
@@ -52,6 +65,21 @@ def approximate_draws(
     >>> draws.shape, sorted(set(draws.ravel().tolist()))
     ((50, 6), [0.0, 1.0])
     """
+    return draw_with_ancestors(
+        path, kernel, run, num_draws, num_sweeps=num_sweeps, seed=seed
+    ).states
+
+
+def draw_with_ancestors(
+    path: AbstractPath,
+    kernel: AbstractKernel,
+    run: Run,
+    num_draws: int,
+    *,
+    num_sweeps: int = 100,
+    seed: int = 0,
+) -> Draws:
+    """What `approximate_draws` returns, with the chain that each draw comes from."""
     for name, value, least in (("num_draws", num_draws, 1), ("num_sweeps", num_sweeps, 0)):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}.")
@@ -62,4 +90,4 @@ def approximate_draws(
     for done in range(0, num_sweeps, _PIECE):
         count = min(_PIECE, num_sweeps - done)
         x, _ = stay(path, kernel, stream, chains, x, jnp.float32(1), jnp.int32(done), count)
-    return np.asarray(x)
+    return Draws(np.asarray(x), chosen)

@@ -335,7 +335,9 @@ def resume(
     problem = folder.problem(settings, model=model, path=path, kernel=kernel)
     observers = observers_of(observe)
     second = folder.second_schedule()
-    runner = Runner(settings, problem, schedule, observers, chunk_steps, folder, on_progress, second)
+    runner = Runner(
+        settings, problem, schedule, observers, chunk_steps, folder, on_progress, second
+    )
     return runner.estimate(start)
 
 

@@ -28,7 +28,13 @@ PILOTED = (
 )
 SCHEDULE_NAMES = (PILOTED[0], "linear", "sm08", *PILOTED[1:])
 DEFAULT_SCHEDULE = "mixing"
-BASES = ("auto", "base-rate", "uniform", "visible-bias", "fitted")  # of models with a binary visible layer
+BASES = (
+    "auto",
+    "base-rate",
+    "uniform",
+    "visible-bias",
+    "fitted",
+)  # of models with a binary visible layer
 MARGINALS = ("visible", "hidden")
 ALGORITHMS = ("cd", "pcd")
 

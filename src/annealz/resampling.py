@@ -27,7 +27,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from annealz.numerics import add_compensated
 from annealz.random import Bits
 
-__all__ = ["RESAMPLING_DRAW", "Resampling", "island_size"]
+__all__ = ["RESAMPLING_DRAW", "Resampling", "island_size", "island_unit"]
 
 RESAMPLING_DRAW = 2**32 - 1  # the draw of `Bits` that no kernel may use
 _NUM_ISLANDS = 20  # at least
@@ -37,9 +37,9 @@ _MANY_CHAINS = _NUM_ISLANDS * _LARGEST_ISLAND
 
 def island_size(num_chains: int) -> int:
     """Chains an island: 50 from 1000 chains on, a twentieth of the chains below."""
-    if num_chains % _unit(num_chains):
-        below = num_chains // _unit(num_chains) * _unit(num_chains)
-        above = below + _unit(num_chains)
+    if num_chains % island_unit(num_chains):
+        below = num_chains // island_unit(num_chains) * island_unit(num_chains)
+        above = below + island_unit(num_chains)
         raise ValueError(
             f"num_chains must be a multiple of {_NUM_ISLANDS}, and of {_LARGEST_ISLAND} from "
             f"{_MANY_CHAINS} on, to be resampled in islands of one size, got {num_chains}: take "

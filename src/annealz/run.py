@@ -81,6 +81,8 @@ class Run:
     """Chains an island, of a run that was allowed to resample."""
     num_resamplings: int = 0
     """How often an island was resampled, all islands together."""
+    ancestors: np.ndarray | None = None
+    """(chains,): which chain of the forward run each chain of a reverse run comes from, where known."""
 
     @property
     def num_chains(self) -> int:

@@ -17,19 +17,19 @@ from annealz.assist import pack_inputs
 from annealz.batches import merge_runs
 from annealz.diagnostics import Judgement, judge
 from annealz.distributed import current_team
-from annealz.draws import approximate_draws
+from annealz.draws import draw_with_ancestors
 from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.islands import IslandJudgement, judge_islands
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.problem import Problem
 from annealz.random import Stream, derive_seed
-from annealz.resampling import island_size
+from annealz.resampling import island_unit
 from annealz.run import Run, Runs
 from annealz.schedules.schedule import Schedule
+from annealz.second_opinion import Probe, compare_opinions, probed_chains
 from annealz.sizing import more_chains
 from annealz.stages import begin, in_stage
-from annealz.second_opinion import Probe, compare_opinions, probed_chains
 from annealz.status import Message, Status
 from annealz.team import SOLO
 from annealz.two_sided import judge_two_sided
@@ -109,14 +109,14 @@ class Runner:
     def reverse(self, run: Run, start: np.ndarray | None) -> Run:
         began = time.monotonic()
         settings, seed = self.settings, derive_seed(self.settings["seed"], "draws")
-        problem = self.problem
+        problem, ancestors = self.problem, None
         begin(self.on_progress, "draws")
         if settings["draws"] == "exact":
             layer = settings["marginal"] or problem.model.marginals[0]
             start = problem.model.exact_draws(run.num_chains, seed, layer)
         elif settings["draws"] == "approximate":
             sweeps = settings["draw_sweeps"] // run.num_chains
-            start = approximate_draws(
+            start, ancestors = draw_with_ancestors(
                 problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
             )
         if settings["draws"] != "approximate":  # those are states already
@@ -132,7 +132,8 @@ class Runner:
             reverse=True,
             on_progress=in_stage(self.on_progress, "reverse"),
         )
-        return dataclasses.replace(reverse, seconds=reverse.seconds + drawn)
+        seconds = reverse.seconds + drawn
+        return dataclasses.replace(reverse, seconds=seconds, ancestors=ancestors)
 
     def second(self, run: Run) -> Run:
         """Chains from the second base, a fifth as many as the run has."""
@@ -223,7 +224,14 @@ def estimate_of(settings: dict[str, Any], runs: Runs) -> Estimate:
     both = None
     if reverse is not None:
         are_exact = settings["draws"] == "exact"
-        both = judge_two_sided(run.work, reverse.work, are_exact=are_exact)
+        both = judge_two_sided(
+            run.work,
+            reverse.work,
+            are_exact=are_exact,
+            log_z0=run.log_z0,
+            ancestors=reverse.ancestors,
+            forward_judgement=judgement if isinstance(judgement, Judgement) else None,
+        )
     first = judgement if both is None else both
     opinion = None
     if runs.second is not None:
@@ -264,9 +272,8 @@ def second_chains(num_chains: int, is_resampled: bool) -> int:
     count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
     if not is_resampled:
         return count
-    unit = island_size(num_chains)  # of a number that fits
-    whole = max(count // (20 * unit), 1) * 20 * unit if count >= 20 * unit else 20
-    return min(whole, num_chains)
+    unit = island_unit(count)
+    return count // unit * unit
 
 
 def read_estimate(folder: RunFolder) -> Estimate:

@@ -8,7 +8,7 @@ others only inform. Findings of all evidence are joined: none lifts another's ve
 import enum
 from collections.abc import Mapping
 
-__all__ = ["Findings", "Found", "Message", "Status", "check_level", "longer", "status_of"]
+__all__ = ["Findings", "Found", "Message", "Status", "check_level", "status_of"]
 
 
 class _Badge:
@@ -140,9 +140,28 @@ class Message(enum.Enum):
         "a mode that they miss shows nowhere",
         "compare with draws from another start",
     )
+    RELATED_DRAWS = (
+        True,
+        "the reverse draws may still resemble the {ancestors} forward chains that they come from ({why}), "
+        "so the two sides do not mend what the forward chains are unreliable for",
+        "start the reverse chains from exact draws",
+    )
+    BEYOND_REACH = (
+        True,
+        "reverse draws lie where forward chains never go: {share:.1%} of them, where less than one such "
+        "run in a thousand would see a forward chain; how much of the target is there rests on the draws "
+        "alone, and they are not exact",
+        "start the reverse chains from exact draws",
+    )
+    WIDE_WORK = (
+        True,
+        "the work spreads too widely to join two sides: variance {variance:.3g} of the {side} work, and "
+        "{limit:g} is too much",
+        "",
+    )
     FORWARD_IS_LOW = (
         False,
-        "the forward chains alone give {forward:.4f}, which is {difference:.3g} lower: they miss a "
+        "the forward chains alone give log Z = {forward:.4f}, which is {difference:.3g} lower: they miss a "
         "part of the target that the reverse draws hold",
         "trust the two sides together",
     )
@@ -213,8 +232,3 @@ def check_level(level: float) -> None:
 def status_of(findings: Findings) -> Status:
     """Unreliable where anything found is fatal."""
     return Status.UNRELIABLE if any(kind.is_fatal for kind in findings) else Status.OK
-
-
-def longer(num_steps: int | None) -> str:
-    """Four times the steps, as an option where the present number is known."""
-    return "four times the steps" if num_steps is None else f"--steps {4 * num_steps}"

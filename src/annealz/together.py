@@ -84,7 +84,9 @@ def help_out(
     runs = {}
     for name in Runs._fields:
         if name in meta:
-            own = {k.removeprefix(f"{name}|"): v for k, v in arrays.items() if k.startswith(f"{name}|")}
+            own = {
+                k.removeprefix(f"{name}|"): v for k, v in arrays.items() if k.startswith(f"{name}|")
+            }
             over = Schedule(own["betas"]) if name in ("second", "probe") else schedule
             runs[name] = run_from_arrays(own, meta[name], over)
     return estimate_of(settings, Runs(**runs))

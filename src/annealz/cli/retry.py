@@ -23,8 +23,17 @@ def retry(arguments: list[str], result: Estimate) -> str | None:
         return None
     dropped = {*options, "--out"}  # a folder holds one run
     if "--method" in options:  # exchange has no schedule, and takes no such wishes
-        dropped |= {"--schedule", "--chains", "--resample", "--target-std-err", "--max-seconds", "--along"}
-        arguments = [word for word in arguments if word not in ("--two-sided", "--no-second-opinion")]
+        dropped |= {
+            "--schedule",
+            "--chains",
+            "--resample",
+            "--target-std-err",
+            "--max-seconds",
+            "--along",
+        }
+        arguments = [
+            word for word in arguments if word not in ("--two-sided", "--no-second-opinion")
+        ]
     kept = _without(arguments, dropped)
     added = (word for pair in options.items() for word in pair if word is not None)
     return shlex.join(["annealz", *kept[:1], *added, *kept[1:]])

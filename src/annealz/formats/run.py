@@ -23,6 +23,8 @@ def run_to_arrays(run: Run) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         **{f"mean:{name}": value for name, value in trace.means.items()},
         **{f"variance:{name}": value for name, value in trace.variances.items()},
     }
+    if run.ancestors is not None:
+        arrays["ancestors"] = run.ancestors
     meta = {
         "log_z0": run.log_z0,
         "seed": run.seed,
@@ -57,4 +59,5 @@ def run_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any], schedul
         is_reverse=meta.get("is_reverse", False),
         island_size=meta.get("island_size"),
         num_resamplings=meta.get("num_resamplings", 0),
+        ancestors=arrays.get("ancestors"),
     )

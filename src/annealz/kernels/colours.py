@@ -53,7 +53,9 @@ class ColourGibbs(AbstractKernel):
 
     def step(self, bits: Bits, x, path: PairPath | MixturePairPath, beta):
         num_units = x.shape[-1]
-        given = path.conditioned(bits, x, beta)  # one component for all colours, so that it reverses
+        given = path.conditioned(
+            bits, x, beta
+        )  # one component for all colours, so that it reverses
 
         def update(k, x):
             sites = self.blocks[k]

@@ -78,9 +78,7 @@ class _Components(eqx.Module):
         shares = jax.nn.softmax((1 - beta0) * terms, axis=-1)
         change = -step * (terms - largest[..., None])
         small = jnp.log1p((shares * jnp.expm1(change)).sum(-1))
-        large = jax.nn.logsumexp(
-            jax.nn.log_softmax((1 - beta0) * terms, axis=-1) + change, axis=-1
-        )
+        large = jax.nn.logsumexp(jax.nn.log_softmax((1 - beta0) * terms, axis=-1) + change, axis=-1)
         rest = jnp.where(jnp.abs(change).max(-1) < _SMALL, small, large)
         return rest - step * (largest + self.log_number)
 
