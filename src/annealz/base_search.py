@@ -9,11 +9,10 @@ often finds, so
     3   from that mixture some chains are annealed again, and a mixture is fitted to where they end;
     4   of all these bases the first is the one whose path is cheapest, among those that find the mass.
 
-Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base whose
-log Z is clearly the smaller misses something. Cost is (∫ √(g tau))^2, the predicted K Var[log w]. The mixture
-has seen what all pilots found, so it is taken unless it costs too much and a named base is clearly cheaper. A
-pilot whose weights
-are worse than its survey predicts is charged for what they say.
+Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base
+whose log Z is clearly the smaller misses something. Cost is (∫ √(g tau))^2, the predicted K Var[log w]; a
+pilot whose weights are worse than its survey predicts is charged for what they say. The mixture has seen
+what all pilots found, so it is taken unless it costs too much and a named base is clearly cheaper.
 
 The second base is the best of the others by the same rules; a share of the chains starts there
 (`second_opinion.py`). All chains of pilots use streams of their own and enter no weight.
@@ -37,6 +36,7 @@ from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import MixtureLayerPath, MixturePairPath
 from annealz.paths.pairs import PairPath
 from annealz.random import derive_seed
+from annealz.resampling import island_unit
 from annealz.run import Run
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
@@ -45,14 +45,14 @@ from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.systematic import flattened
 from annealz.terrain import Terrain
 
-__all__ = ["BaseChoice", "Scout", "choose_second", "scout", "search_bases"]
+__all__ = ["BaseChoice", "Scout", "choose_second", "search_bases", "second_chains"]
 
 _SURVEY_SHARE, _PILOT_SHARE = 0.01, 0.05  # of the run's sweeps, for every base that is tried
-_MANY_CHAINS, _FEW_CHAINS = 250, 100  # of a pilot; many where the run has a million sweeps
+_SECOND_SHARE, _LEAST_SECOND = 5, 100  # first chains for each second one; second chains at least
 _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
 _MISSES = 0.1  # nats, and 3 standard errors: a base so far below the largest log Z misses something
-_CHEAP, _CLEARLY_CHEAPER = 0.5, 0.5  # Var[log w] of the run to come; share of the other's cost
+_CHEAP, _CLEARLY_CHEAPER = 0.5, 0.25  # Var[log w] of the run to come; share of the other's cost
 
 OnProgress = Callable[[Progress], None]
 
@@ -122,12 +122,14 @@ class BaseChoice:
 class _Searcher:
     """What every pilot of one search has in common."""
 
-    def __init__(self, model, marginal, kernel, seed, sweeps, on_progress):
+    def __init__(self, model, marginal, kernel, seed, num_steps, num_chains, on_progress):
         self.model, self.marginal, self.kernel = model, marginal, kernel
-        self.seed, self.sweeps = seed, sweeps
+        self.seed, self.sweeps = seed, num_steps * num_chains
         self.on_progress = in_stage(on_progress, "base")
-        self.num_chains = _MANY_CHAINS if sweeps >= 1_000_000 else _FEW_CHAINS
-        steps = int(_PILOT_SHARE * sweeps / self.num_chains)
+        self.num_chains = second_chains(
+            num_chains
+        )  # one compiled program for pilots and second chains
+        steps = int(_PILOT_SHARE * self.sweeps / self.num_chains)
         self.num_steps = int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))
 
     def path(self, base) -> AbstractPath:
@@ -182,8 +184,7 @@ def search_bases(
     `num_steps` and `num_chains` of the run to come: the pilots take about a quarter of its sweeps.
     """
     began = time.monotonic()
-    sweeps = num_steps * num_chains
-    searcher = _Searcher(model, marginal, kernel, seed, sweeps, on_progress)
+    searcher = _Searcher(model, marginal, kernel, seed, num_steps, num_chains, on_progress)
     named = [
         searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
     ]
@@ -209,8 +210,7 @@ def choose_second(
 ) -> BaseChoice:
     """The second base where the first one is known: another that the model names, or one fitted."""
     began = time.monotonic()
-    sweeps = num_steps * num_chains
-    searcher = _Searcher(model, marginal, kernel, seed, sweeps, on_progress)
+    searcher = _Searcher(model, marginal, kernel, seed, num_steps, num_chains, on_progress)
     others = {
         name: base
         for name, base in ((name, make()) for name, make in model.named_bases().items())
@@ -255,6 +255,15 @@ def _finds(one: Scout, best: Scout) -> bool:
     errors = np.array([scout.std_err for scout in (one, best)])
     noise = np.sqrt((errors[np.isfinite(errors)] ** 2).sum())
     return bool(one.log_z > best.log_z - _MISSES - 3 * noise)
+
+
+def second_chains(num_chains: int, is_resampled: bool = False) -> int:
+    """A fifth of the chains, enough to be judged; in whole islands where they are resampled."""
+    count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
+    if not is_resampled:
+        return count
+    unit = island_unit(count)
+    return max(count // unit, 1) * unit
 
 
 def units_of(path: AbstractPath):

@@ -124,11 +124,18 @@ class Estimate(Drawn):
 
         Where the second opinion is higher by more than the errors allow it is that one, the better bound.
         """
-        if self._better is not None:
-            return self._better.log_z
-        if self.two_sided is not None:
-            return self.run.log_z0 + self.two_sided.log_ratio
-        return self.run.log_z0 + self.judgement.log_mean
+        return self.first_log_z if self._better is None else self._better.log_z
+
+    @property
+    def first_log_z(self) -> float:
+        """What the first chains say, whatever the second opinion."""
+        first = self.judgement.log_mean if self.two_sided is None else self.two_sided.log_ratio
+        return self.run.log_z0 + first
+
+    @property
+    def first_std_err(self) -> float:
+        """Standard error of `first_log_z`."""
+        return self._judgement.std_err
 
     @property
     def std_err(self) -> float:

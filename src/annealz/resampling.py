@@ -48,7 +48,8 @@ def island_size(num_chains: int) -> int:
     return min(num_chains // _NUM_ISLANDS, _LARGEST_ISLAND)
 
 
-def _unit(num_chains: int) -> int:
+def island_unit(num_chains: int) -> int:
+    """What the number of chains must be a multiple of, to be cut into islands."""
     return _NUM_ISLANDS if num_chains < _MANY_CHAINS else _LARGEST_ISLAND
 
 

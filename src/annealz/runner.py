@@ -14,6 +14,7 @@ import numpy as np
 
 from annealz.anneal import anneal
 from annealz.assist import pack_inputs
+from annealz.base_search import second_chains
 from annealz.batches import merge_runs
 from annealz.diagnostics import Judgement, judge
 from annealz.distributed import current_team
@@ -24,7 +25,6 @@ from annealz.islands import IslandJudgement, judge_islands
 from annealz.observers import AbstractObserver, Expectation, Slope
 from annealz.problem import Problem
 from annealz.random import Stream, derive_seed
-from annealz.resampling import island_unit
 from annealz.run import Run, Runs
 from annealz.schedules.schedule import Schedule
 from annealz.second_opinion import Probe, compare_opinions, probed_chains
@@ -37,7 +37,6 @@ from annealz.two_sided import judge_two_sided
 __all__ = ["Observe", "Runner", "estimate_of", "observers_of", "read_estimate"]
 
 Observe = Mapping[str, Callable | AbstractObserver]
-_SECOND_SHARE, _LEAST_SECOND = 5, 100  # first chains for each second one; second chains at least
 _FIRST_TIME = 0.75  # of a time limit
 
 
@@ -137,7 +136,8 @@ class Runner:
 
     def second(self, run: Run) -> Run:
         """Chains from the second base, a fifth as many as the run has."""
-        assert self.problem.second_path is not None and self.second_schedule is not None
+        assert self.problem.second_path is not None
+        assert self.second_schedule is not None
         resample = self.settings.get("resample")
         begin(self.on_progress, "second")
         return self._kept(
@@ -265,15 +265,6 @@ def _probe_of(runs: Runs, log_ratio: float) -> Probe | None:
         reverse_work=runs.probe.work,
         log_masses=second.log_z0 - run.log_z0 + second.log_weights[chains] - log_chances,
     )
-
-
-def second_chains(num_chains: int, is_resampled: bool) -> int:
-    """A fifth of the chains, enough to be judged; in whole islands where they are resampled."""
-    count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
-    if not is_resampled:
-        return count
-    unit = island_unit(count)
-    return count // unit * unit
 
 
 def read_estimate(folder: RunFolder) -> Estimate:

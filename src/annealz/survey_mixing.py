@@ -19,6 +19,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -126,14 +127,14 @@ class _Walk:
     def climb(self, betas: np.ndarray, share: float) -> list[_Stay]:
         """One way up the path, with a stay at every knot."""
         self.done += 1
-        x = self.path.sample(self.stream.at(self.done, self.chains))
+        x = _sample(self.path, self.stream, jnp.int32(self.done), self.chains)
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_STAY)
         stays: list[_Stay] = []
         log_weights = np.zeros(self.num_chains)
         log_z = self.path.log_z0
         for i, beta in enumerate(betas):
             if i:
-                jump = self.path.log_ratio(x, jnp.float32(betas[i - 1]), jnp.float32(beta))
+                jump = _log_ratio(self.path, x, jnp.float32(betas[i - 1]), jnp.float32(beta))
                 log_weights = log_weights + _finite(jump, float(beta))
                 if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
                     x = x[resample(log_weights, self.generator)]
@@ -169,6 +170,16 @@ class _Walk:
             self._report(
                 Progress(self.done, self.budget // self.num_chains, np.nan, np.nan, "pilot")
             )
+
+
+@eqx.filter_jit
+def _sample(path, stream, step, chains):
+    return path.sample(stream.at(step, chains))
+
+
+@eqx.filter_jit
+def _log_ratio(path, x, beta0, beta1):
+    return path.log_ratio(x, beta0, beta1)
 
 
 def _finite(values: jax.Array, beta: float) -> np.ndarray:

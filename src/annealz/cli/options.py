@@ -31,6 +31,7 @@ __all__ = [
     "Report",
     "Resample",
     "Schedule",
+    "SecondOpinion",
     "Seed",
     "Steps",
     "TargetStdErr",
@@ -71,6 +72,12 @@ MaxSeconds = Annotated[
 ]
 TwoSided = Annotated[
     bool, typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides.")
+]
+SecondOpinion = Annotated[
+    bool,
+    typer.Option(
+        "--second-opinion/--no-second-opinion", help="Anneal some chains from an unlike base too."
+    ),
 ]
 Resample = Annotated[
     float | None, typer.Option(help="Resample islands of chains whose ESS falls below this share.")

@@ -62,7 +62,7 @@ def show_result(
     table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
     table.add_column(overflow="fold")
     for label, value in result.rows():
-        style = _STATUS_STYLES.get(value, "") if label == "status" else ""
+        style = _STATUS_STYLES.get(value.split(",")[0], "") if label == "status" else ""
         table.add_row(label, Text(value, "bold" if label == highlight else style))
     console.print(table)
     show_messages(console, result.messages)

@@ -56,6 +56,7 @@ def estimate_again(
         "data": bool(asked.get("data")) or None,
         "resample": settings.get("resample"),
         "two_sided": settings.get("two_sided") or None,
+        "second_opinion": False if settings.get("second_opinion") is False else None,
         "along": settings.get("along"),
     }
     notes = _notes(asked["model"], settings["model_digest"], options["data"])
@@ -100,12 +101,13 @@ def _command(name: str, model: str, options: dict[str, Any]) -> str:
     for option, value in options.items():
         if value is None:
             continue
-        words.append(f"--{option.removeprefix('num_').replace('_', '-')}")
+        name = option.removeprefix("num_").replace("_", "-")
+        words.append(f"--no-{name}" if value is False else f"--{name}")
         if option == "data":
             words.append("DATA")
         elif isinstance(value, list):
             words.append(",".join(str(one) for one in value))
-        elif value is not True:
+        elif not isinstance(value, bool):
             words.append(shlex.quote(str(value)))
     return " ".join(words)
 

@@ -16,8 +16,8 @@ from annealz.status import Status
 __all__ = ["again_section", "estimate_page", "provenance_rows", "remark"]
 
 _IN_WORDS = {
-    Status.OK: "The error bar can be used: the weights have a light enough tail, and enough chains carry "
-    "them. No diagnosis can see a mode that no chain has reached.",
+    Status.OK: "The error bar can be used: the weights have a light enough tail, enough chains carry them, and "
+    "no other evidence contradicts. No diagnosis can see a mode that no chain has reached.",
     Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z is "
     "often too low then.",
 }
@@ -37,6 +37,7 @@ def estimate_page(estimate: Estimate) -> str:
         section("Result", table(estimate.rows()[1:])),
         section("The path and its schedule", _path_figures(estimate)),
         section("The weights", _weight_figures(estimate)),
+        *_second_opinion(estimate),
         section("Cost", _cost(estimate)),
         again_section(_again(estimate)),
         section("Provenance", table(_provenance(estimate))),
@@ -48,7 +49,7 @@ def _headline(estimate: Estimate) -> Html:
     status = estimate.status
     words = _IN_WORDS if estimate.two_sided is None else _IN_WORDS_TWO_SIDED
     mark = {Status.OK: "✓", Status.UNRELIABLE: "✗"}[status]
-    parts = [tag("p", tag("strong", f"{mark} {status.value}")), tag("p", words[status])]
+    parts = [tag("p", tag("strong", f"{mark} {estimate.status_in_words}")), tag("p", words[status])]
     if estimate.messages:
         parts.append(items(remark(message) for message in estimate.messages))
     parts += _next_try(estimate)
@@ -172,6 +173,37 @@ def _weight_figures(estimate: Estimate) -> Html:
     return figures(*shown)
 
 
+def _second_opinion(estimate: Estimate) -> list[Html]:
+    """What chains from another base say, and why the first base was taken."""
+    opinion, reason = estimate.second_opinion, estimate.settings.get("base_reason")
+    parts = []
+    if opinion is not None:
+        rows = [
+            ("first", estimate.base, _number(estimate.first_log_z, estimate.first_std_err)),
+            ("second", opinion.base, _number(opinion.log_z, opinion.std_err)),
+            ("difference", "", _number(opinion.difference, opinion.difference_std_err)),
+        ]
+        parts.append(table(rows, ("estimate", "base", "log Z")))
+        words = "The two agree." if opinion.confirms else "The two contradict each other."
+        if opinion.confirms and opinion.judgement.status is Status.UNRELIABLE:
+            words = (
+                "The second is a lower bound by its own weights: it does not contradict the first."
+            )
+        if estimate.runs.probe is not None:
+            words += (
+                f" Of {estimate.runs.probe.num_chains:,} ends of second chains, annealed back along the first "
+                f"path, those that no first chain reaches hold {100 * opinion.missed:.1f} % of the mass."
+            )
+        parts.append(tag("p", words))
+    if reason:
+        parts.append(tag("p", f"The base was found by pilots. {reason[0].upper()}{reason[1:]}."))
+    return [section("The second opinion", *parts)] if parts else []
+
+
+def _number(value: float, error: float) -> str:
+    return f"{value:.4f} ± " + (f"{error:.4f}" if np.isfinite(error) else "unknown")
+
+
 def _tail(estimate: Estimate) -> str:
     words = f"log weights of {estimate.num_chains:,} forward chains: {estimate.tail}."
     if isinstance(estimate.judgement, IslandJudgement) or np.isnan(estimate.judgement.pareto_k):
@@ -195,6 +227,10 @@ def _cost(estimate: Estimate) -> Html:
     if reverse is not None:
         draws = settings.get("draw_sweeps", 0)
         rows.append(("reverse run and its draws", reverse.sweeps + draws, reverse.seconds))
+    if estimate.runs.second is not None:
+        second, probe = estimate.runs.second, estimate.runs.probe
+        spent = second.seconds + (0.0 if probe is None else probe.seconds)
+        rows.append(("second opinion", estimate.sweeps["second"], spent))
     rows.append(("all", sum(estimate.sweeps.values()), estimate.seconds))
     shown = table(
         [(name, f"{sweeps:,}", f"{seconds:.1f}") for name, sweeps, seconds in rows],
