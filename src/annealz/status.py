@@ -140,6 +140,42 @@ class Message(enum.Enum):
         "trust the two sides together, or try {longer}",
     )
 
+    # of replica exchange
+    TOO_FEW_ENSEMBLES = (
+        True,
+        "ensembles are too few to give an error: {size}, at least {needed} are needed",
+        "try --ensembles 32",
+    )
+    NO_ROUND_TRIPS = (
+        True,
+        "no replica went from the base to the target and back: the target may hold what none of them "
+        "has seen, and log Z may be far off on either side",
+        "try {longer}, more rungs or another base",
+    )
+    FEW_ROUND_TRIPS = (
+        True,
+        "few replicas went from the base to the target and back: {trips} round trips in {size} "
+        "ensembles, at least {needed} are needed",
+        "try {longer}, more rungs or another base",
+    )
+    UNEQUAL_HALVES = (
+        True,
+        "log Z moved between the halves of the last round, by {size:+.3g} ± {error:.2g}: the replicas "
+        "have not settled",
+        "try {longer}",
+    )
+    UNEQUAL_ROUNDS = (
+        True,
+        "log Z moved between the last two rounds, by {size:+.3g} ± {error:.2g}: the replicas have not "
+        "settled",
+        "try {longer}",
+    )
+    EXCHANGE_IS_OFF = (
+        True,
+        "replica exchange is off the exact log Z, by {gap:+.3g} where its standard error is {error:.2g}",
+        "try {longer}, more rungs or another base",
+    )
+
     def __init__(self, is_fatal: bool, words: str, remedy: str):
         self.is_fatal, self.words, self.remedy = is_fatal, words, remedy
 
