@@ -9,11 +9,12 @@ from annealz.status import Status
 
 if TYPE_CHECKING:
     from annealz.estimate import Estimate
+    from annealz.replicas.estimate import ExchangeEstimate
 
 __all__ = ["advice_of"]
 
 
-def advice_of(estimate: Estimate) -> dict[str, int]:
+def advice_of(estimate: Estimate | ExchangeEstimate) -> dict[str, int]:
     """Steps and chains, those that are advised.
 
     Nothing where the estimate is ok, or where a wanted error or a time decided about both.

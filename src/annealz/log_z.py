@@ -28,6 +28,7 @@ from annealz.paths.abstract import AbstractPath
 from annealz.plan import plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed
+from annealz.replicas.log_z import resume_exchange
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
 from annealz.runner import Observe, Runner, observers_of, read_estimate
@@ -303,6 +304,9 @@ def resume(
     """
     folder = RunFolder(out)
     settings, schedule, start = folder.inputs()
+    if settings.get("method") == "exchange":  # another kind of run, and of result
+        given = {"model": model, "path": path, "kernel": kernel, "chunk_sweeps": chunk_steps}
+        return resume_exchange(out, **given, on_progress=on_progress)  # pyright: ignore
     if folder.is_done():
         return read_estimate(folder)
     problem = folder.problem(settings, model=model, path=path, kernel=kernel)

@@ -11,6 +11,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "DEFAULT_SCHEDULE",
     "MARGINALS",
+    "METHODS",
     "PILOTED",
     "SCHEDULE_NAMES",
     "packaged_models",
@@ -30,6 +31,7 @@ SCHEDULE_NAMES = (PILOTED[0], "linear", "sm08", *PILOTED[1:])
 DEFAULT_SCHEDULE = "mixing"
 BASES = ("auto", "base-rate", "uniform", "visible-bias")  # of models with a binary visible layer
 MARGINALS = ("visible", "hidden")
+METHODS = ("annealing", "exchange")
 ALGORITHMS = ("cd", "pcd")
 
 

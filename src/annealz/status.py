@@ -141,11 +141,6 @@ class Message(enum.Enum):
     )
 
     # of replica exchange
-    TOO_FEW_ENSEMBLES = (
-        True,
-        "ensembles are too few to give an error: {size}, at least {needed} are needed",
-        "try --ensembles 32",
-    )
     NO_ROUND_TRIPS = (
         True,
         "no replica went from the base to the target and back: the target may hold what none of them "

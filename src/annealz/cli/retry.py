@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from annealz.estimate import Estimate
+    from annealz.replicas.estimate import ExchangeEstimate
 
 __all__ = ["retry"]
 
 
-def retry(arguments: list[str], result: Estimate) -> str | None:
+def retry(arguments: list[str], result: Estimate | ExchangeEstimate) -> str | None:
     """The same with the steps and chains that are advised; None where none are, or a file has the steps."""
     from annealz.advice import advice_of
 

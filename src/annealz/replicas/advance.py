@@ -1,23 +1,24 @@
 """What runs on the device: a block of ensembles, and many sweeps of it in one compiled program.
 
-An ensemble is R replicas, one at each rung beta_0 = 0 < ... < beta_{R-1} = 1. States stay where they are and
-the rungs are exchanged: row e R + i is replica i of ensemble e throughout. With x_r the state at rung r and
+An ensemble is R replicas, one at each rung beta_0 = 0 < ... < beta_{R-1} = 1. States stay where they are
+and the rungs are exchanged: row e R + i is replica i of ensemble e throughout. With x_r the state at rung r
+and
 
     W_r(x) = log p*_{beta_{r+1}}(x) - log p*_{beta_r}(x)
 
 sweep k = 1, 2, ... makes
 
-    sums += s(W_r(x_r) - C_r), s(C_r - W_r(x_{r+1})), 1 - a_r, W_r(x_r), W_r(x_{r+1})        of every pair
-    swap rungs r and r + 1 with probability a_r = min(1, exp(W_r(x_r) - W_r(x_{r+1})))       r = k mod 2, + 2, ...
-    x <- T_beta(. | x) at the rung that it now has                                           every row
+    sums += s(W_r(x_r) - C_r), s(C_r - W_r(x_{r+1})), 1 - a_r, W_r(x_r), W_r(x_{r+1})      of every pair
+    swap r and r + 1 with probability a_r = min(1, exp(W_r(x_r) - W_r(x_{r+1})))           r = k mod 2, + 2, ...
+    x <- T_beta(. | x) at the rung that it now has                                         every row
 
 s is the logistic function. The pairs alternate between even and odd ones and are not drawn, which makes the
 replicas travel instead of diffusing (Okabe et al. 2001; Syed, Bouchard-Cote, Deligiannidis & Doucet 2022).
 A swap follows the measurement and precedes the move, so that one product of a state serves all three.
 
 Rows have betas of their own. Where the path's parameters do not depend on beta (most paths) the sweep is
-vectorised over rows and its products stay single large ones. Where they do (`TrajectoryPath`) every row would
-need its own matrix; there the rows are collected by rung and the sweep is vectorised over rungs.
+vectorised over rows and its products stay single large ones. Where they do (`TrajectoryPath`) every row
+would need its own matrix; there the rows are collected by rung and the sweep is vectorised over rungs.
 """
 
 import math

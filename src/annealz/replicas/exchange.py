@@ -4,8 +4,8 @@
     each round:  sweeps and swaps on a fixed ladder (`advance.py`), sums over each half of it
     after it:    rungs by equal rejection (`ladder.py`), C_r from log Z so far (`ratios.py`)
 
-Nothing before the last round enters the estimate. Random bits depend on the seed, the purpose, the row and the
-sweep alone, and a ladder on the sums before it. So chunks and resumes change no bit of the result. One
+Nothing before the last round enters the estimate. Random bits depend on the seed, the purpose, the row and
+the sweep alone, and a ladder on the sums before it. So chunks and resumes change no bit of the result. One
 compiled program serves every round.
 """
 
@@ -32,6 +32,7 @@ from annealz.pace import Pace
 from annealz.paths.abstract import AbstractPath
 from annealz.random import Stream, check_seed
 from annealz.replicas.advance import REJECTED, Ensembles, advance, is_by_rung, start
+from annealz.replicas.judge import LEAST_ENSEMBLES
 from annealz.replicas.ladder import (
     LEAST_SWEEPS,
     check_ladder,
@@ -43,9 +44,14 @@ from annealz.replicas.ratios import log_ratios, log_z_of, middles, pseudo_values
 from annealz.replicas.result import Exchange, Round
 from annealz.work import Share
 
-__all__ = ["Leg", "exchange", "legs_of", "rounds_of"]
+__all__ = ["Leg", "check_counts", "exchange", "legs_of", "rounds_of"]
 
 _MOST_SWEEPS = 2**31 - 2
+_WHY_SO_MANY = {
+    "num_rungs": ": one at the base and one at the target",
+    "num_ensembles": ": the error comes from their spread",
+    "num_sweeps": ": rounds take that many",
+}
 
 
 class Leg(NamedTuple):
@@ -106,25 +112,8 @@ def exchange(
     >>> abs(result.log_z - annealz.exact_log_z(model)) < 5 * result.std_err
     True
     """
-    counts = {
-        "num_rungs": (num_rungs, 2),
-        "num_ensembles": (num_ensembles, 1),
-        "num_sweeps": (num_sweeps, LEAST_SWEEPS),
-        "num_draws": (num_draws, 0),
-        "chunk_sweeps": (chunk_sweeps, 1),
-    }
-    for name, (value, least) in counts.items():
-        if value is not None and operator.index(value) < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}.")
-    if num_sweeps > _MOST_SWEEPS:
-        raise ValueError(f"num_sweeps must be at most {_MOST_SWEEPS:,}, got {num_sweeps:,}.")
+    check_counts(num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps)
     check_memory(path, num_rungs * num_ensembles, "num_ensembles x num_rungs")
-    length = round_lengths(num_sweeps)[-1]
-    if num_draws > length * num_ensembles:
-        raise ValueError(
-            f"num_draws must be at most {length * num_ensembles:,}, one per sweep of the last round and "
-            f"ensemble, got {num_draws:,}: take more sweeps."
-        )
     run = _Exchanging(
         path,
         kernel,
@@ -138,6 +127,31 @@ def exchange(
     )
     saver = None if checkpoint is None else Checkpoint(Path(checkpoint), run.digest())
     return _run(run, saver, checkpoint_seconds, Pace(chunk_sweeps), on_progress)
+
+
+def check_counts(
+    num_rungs: int, num_ensembles: int, num_sweeps: int, num_draws: int, chunk_sweeps: int | None
+) -> None:
+    """Refuse numbers that make no run."""
+    counts = {
+        "num_rungs": (num_rungs, 2),
+        "num_ensembles": (num_ensembles, LEAST_ENSEMBLES),
+        "num_sweeps": (num_sweeps, LEAST_SWEEPS),
+        "num_draws": (num_draws, 0),
+        "chunk_sweeps": (chunk_sweeps, 1),
+    }
+    for name, (value, least) in counts.items():
+        if value is not None and operator.index(value) < least:
+            why = _WHY_SO_MANY.get(name, "")
+            raise ValueError(f"{name} must be at least {least}, got {value}{why}.")
+    if num_sweeps > _MOST_SWEEPS:
+        raise ValueError(f"num_sweeps must be at most {_MOST_SWEEPS:,}, got {num_sweeps:,}.")
+    most = round_lengths(num_sweeps)[-1] * num_ensembles
+    if num_draws > most:
+        raise ValueError(
+            f"num_draws must be at most {most:,}, one per ensemble and sweep of the last round, got "
+            f"{num_draws:,}: take more sweeps."
+        )
 
 
 @dataclasses.dataclass
@@ -385,5 +399,10 @@ def _at_target(run: _Exchanging, blocks: list[Ensembles]) -> np.ndarray:
 
 def _positions(run: _Exchanging, draws: np.ndarray) -> np.ndarray:
     """The model's variables of the draws that are wanted."""
+    path = run.path
+    if run.num_draws == 0:
+        bits = Stream(0, "").at(0, jnp.zeros(1, jnp.int32))
+        like = jax.eval_shape(lambda: path.position(path.sample(bits)))
+        return np.zeros((0, *like.shape[1:]), like.dtype)
     flat = draws.reshape(-1, *draws.shape[2:])[: run.num_draws]
-    return np.asarray(run.path.position(run.path.restore(jnp.asarray(flat))))
+    return np.asarray(path.position(path.restore(jnp.asarray(flat))))

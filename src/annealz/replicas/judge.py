@@ -1,16 +1,15 @@
 """Can an estimate by replica exchange be trusted?
 
 Replicas that stay at one end of the ladder are short chains with a long name: what they missed shows in no
-error. A replica that went from the base to the target and back brought an independent start to the target, so
-round trips are the first thing to look at. Fatal are
+error. A replica that went from the base to the target and back brought an independent start to the target,
+so round trips are the first thing to look at. Fatal are
 
-    ensembles            fewer than 5: no error can be had from them
     round trips          none, or fewer than one per ensemble, in the last round
     halves               of the last round differ beyond Student's 0.999
     rounds               the last two differ beyond Student's 0.999
 
-The differences are taken within ensembles (pseudo-values of one minus those of the other), because an ensemble
-remembers its first half in its second.
+The differences are taken within ensembles (pseudo-values of one minus those of the other), because an
+ensemble remembers its first half in its second.
 """
 
 import dataclasses
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAST_ENSEMBLES", "ExchangeJudgement", "judge_exchange"]
 
-LEAST_ENSEMBLES = 5
+LEAST_ENSEMBLES = 5  # fewer give no error to speak of, and are refused
 _LEAST_TRIPS = 1.0  # per ensemble
 _LEVEL = 0.999
 
@@ -47,8 +46,6 @@ def judge_exchange(rounds: "tuple[Round, ...]") -> ExchangeJudgement:
     def find(kind: Message, **values) -> None:
         findings[kind] = kind.say(**values)
 
-    if count < LEAST_ENSEMBLES:
-        find(Message.TOO_FEW_ENSEMBLES, size=count, needed=LEAST_ENSEMBLES)
     if trips == 0:
         find(Message.NO_ROUND_TRIPS, longer=advice)
     elif trips < _LEAST_TRIPS * count:
@@ -68,8 +65,6 @@ def judge_exchange(rounds: "tuple[Round, ...]") -> ExchangeJudgement:
 
 def _contrast(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
     """How far log Z moved and the error of that, where it is more than chance explains."""
-    if before.size < LEAST_ENSEMBLES:
-        return None
     moved = after - before
     error = float(moved.std(ddof=1) / np.sqrt(moved.size))
     limit = float(stdtrit(moved.size - 1, (1 + _LEVEL) / 2))

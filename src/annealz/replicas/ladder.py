@@ -1,14 +1,14 @@
 """Rounds and rungs of replica exchange, as pure functions of what was measured.
 
-Rounds double in length and sum to all sweeps; the last one, half of them, gives the estimate. The rungs of the
-next round are those at which every pair would be rejected equally often:
+Rounds double in length and sum to all sweeps; the last one, half of them, gives the estimate. The rungs of
+the next round are those at which every pair would be rejected equally often:
 
     Lambda(beta_r) = r_0 + ... + r_{r-1}            r the mean rejection of each pair
     Lambda(beta'_i) = i / (R - 1) Lambda(1)
 
-Lambda(1) is the communication barrier. It hardly depends on the rungs once they are many, and a replica needs
-about 2 + 2 Lambda sweeps for a round trip at best (Syed, Bouchard-Cote, Deligiannidis & Doucet 2022).
-beta is interpolated in Lambda monotonically (PCHIP).
+Lambda(1) is the communication barrier. It hardly depends on the rungs once they are many, and an ensemble
+makes at most one round trip in 2 + 2 Lambda sweeps (Syed, Bouchard-Cote, Deligiannidis & Doucet 2022). beta
+is interpolated in Lambda monotonically (PCHIP).
 """
 
 import numpy as np

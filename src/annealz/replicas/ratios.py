@@ -4,8 +4,9 @@ For any constant C (Bennett 1976), with s the logistic function and W as in `adv
 
     Z_{r+1} / Z_r = e^C E_r[s(W - C)] / E_{r+1}[s(C - W)]
 
-holds exactly, and the variance is least where C is log Z_{r+1} / Z_r itself. C is fixed before the round, from
-the rounds before it, so that sums are all that is kept. Sums are pooled over ensembles before the logarithm:
+holds exactly, and the variance is least where C is log Z_{r+1} / Z_r itself. C is fixed before the round,
+from the rounds before it, so that sums are all that is kept. Sums are pooled over ensembles before the
+logarithm:
 
     log Z = log Z_A + sum_r [C_r + log A_r - log B_r]
 
