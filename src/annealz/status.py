@@ -165,6 +165,13 @@ class Message(enum.Enum):
         "settled",
         "try {longer}",
     )
+    ENSEMBLES_REMEMBER = (
+        True,
+        "ensembles remember where they were: log Z from the first and from the second half of the last "
+        "round correlates by {correlation:.2f} over ensembles, above {limit:.2f}; some have modes that "
+        "others lack, and the error may be too small",
+        "try {longer}, or another base",
+    )
     EXCHANGE_IS_OFF = (
         True,
         "replica exchange is off the exact log Z, by {gap:+.3g} where its standard error is {error:.2g}",

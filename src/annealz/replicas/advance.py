@@ -8,9 +8,9 @@ and
 
 sweep k = 1, 2, ... makes
 
-    sums += s(W_r(x_r) - C_r), s(C_r - W_r(x_{r+1})), 1 - a_r, W_r(x_r), W_r(x_{r+1})      of every pair
-    swap r and r + 1 with probability a_r = min(1, exp(W_r(x_r) - W_r(x_{r+1})))           r = k mod 2, + 2, ...
-    x <- T_beta(. | x) at the rung that it now has                                         every row
+    sums += s(W_r(x_r) - C_r), s(C_r - W_r(x_{r+1})), 1 - a_r, W_r(x_r), W_r(x_{r+1})     of every pair
+    swap r and r + 1 with probability a_r = min(1, exp(W_r(x_r) - W_r(x_{r+1})))          r - k even
+    x <- T_beta(. | x) at the rung that it now has                                        every row
 
 s is the logistic function. The pairs alternate between even and odd ones and are not drawn, which makes the
 replicas travel instead of diffusing (Okabe et al. 2001; Syed, Bouchard-Cote, Deligiannidis & Doucet 2022).
@@ -27,7 +27,6 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from annealz.advance import repeat
 from annealz.numerics import add_compensated
@@ -193,23 +192,18 @@ def _by_rung(path, kernel, size):
     return measure, move
 
 
-def is_by_rung(path, kernel, num_ensembles: int, num_rungs: int) -> bool:
+def is_by_rung(path, num_ensembles: int, num_rungs: int) -> bool:
     """Whether rows are collected by rung: where a matrix for every row would take far more memory."""
     size = num_ensembles, num_rungs
-    order = np.tile(np.arange(num_rungs, dtype=np.int32), (num_ensembles, 1))
-    bits = Stream(0, "").at(1, np.arange(num_ensembles * num_rungs))
-
-    def largest(spread) -> int:
-        measure, move = spread(path, kernel, size)
-
-        def sweep(bits, order, betas):
-            x = path.sample(bits)
-            return measure(x, order, order, betas), move(bits, x, order, order, betas)
-
-        betas = np.linspace(0, 1, num_rungs, dtype=np.float32)
-        return _largest(jax.make_jaxpr(sweep)(bits, order, betas).jaxpr)
-
-    return largest(_by_row) > _WASTE * largest(_by_rung)
+    one = jax.eval_shape(lambda: path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32))))
+    x = jax.ShapeDtypeStruct((num_ensembles * num_rungs, *one.shape[1:]), one.dtype)
+    order = jax.ShapeDtypeStruct(size, jnp.int32)
+    betas = jax.ShapeDtypeStruct((num_rungs,), jnp.float32)
+    by_row, by_rung = (
+        _largest(jax.make_jaxpr(spread(path, None, size)[0])(x, order, order, betas).jaxpr)
+        for spread in (_by_row, _by_rung)
+    )
+    return by_row > _WASTE * by_rung
 
 
 def _largest(jaxpr) -> int:

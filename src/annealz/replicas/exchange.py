@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import operator
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -184,7 +184,7 @@ class _Exchanging:
 
     @functools.cached_property
     def by_rung(self) -> bool:
-        return is_by_rung(self.path, self.kernel, self.blocks[1], self.num_rungs)
+        return is_by_rung(self.path, self.blocks[1], self.num_rungs)
 
     def digest(self) -> str:
         settings = (self.seed, self.purpose, self.num_ensembles, self.num_sweeps, self.num_draws)
@@ -198,10 +198,12 @@ class _Exchanging:
 
     def advance(self, given: tuple, i: int, block: Ensembles, step: int, stop: int):
         """Block i after sweeps step + 1 .. stop, and its sums and trips."""
-        leg = self.leg_at(step)
+        leg, (path, kernel, stream) = self.leg_at(step), given
         fresh = step == leg.first, step == leg.first and not leg.is_second
         done = advance(
-            *given,
+            path,
+            kernel,
+            stream,
             block,
             np.int32(self.blocks[0][i]),
             tuple(jnp.asarray(a, jnp.float32) for a in self.ladder),
@@ -388,7 +390,7 @@ def _check_finite(sums: np.ndarray, run: _Exchanging, step: int) -> None:
         )
 
 
-def _at_target(run: _Exchanging, blocks: list[Ensembles]) -> np.ndarray:
+def _at_target(run: _Exchanging, blocks: Sequence[Any]) -> np.ndarray:
     """(ensembles, ...): the states at beta = 1, as they are stored."""
     found = []
     for block in blocks:

@@ -56,8 +56,8 @@ def _rounds(estimate: ExchangeEstimate) -> Html:
     ran = estimate.exchange
     words = (
         f"{ran.num_ensembles} independent ensembles of {ran.num_rungs} replicas exchanged their rungs "
-        "after every sweep. Between rounds the rungs moved to where swaps are refused equally often. The last "
-        "round alone gives log Z; a barrier and a log Z that stay put from round to round are a good sign."
+        "after every sweep. Between rounds the rungs moved to where swaps are refused equally often. The "
+        "last round alone gives log Z. A barrier and a log Z that no longer move are a good sign."
     )
     return join([tag("p", words), table(estimate.table(), estimate.headings())])
 
