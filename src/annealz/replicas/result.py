@@ -83,6 +83,8 @@ class Exchange:
     (3, {})
     >>> ax = result.plot_ladder()
     >>> ax.figure.savefig("ladder.png")
+    >>> ax = result.plot_rounds()
+    >>> ax.figure.savefig("rounds.png")
     """
 
     rounds: tuple[Round, ...]
@@ -190,6 +192,12 @@ class Exchange:
         from annealz.plots import plot_ladder
 
         return plot_ladder(self, ax)
+
+    def plot_rounds(self, ax=None):
+        """log Z of every round with its error; returns the matplotlib axes."""
+        from annealz.plots import plot_rounds
+
+        return plot_rounds(self, ax)
 
     def __repr__(self) -> str:
         error = f"{self.std_err:.4f}" if np.isfinite(self.std_err) else "unknown"
