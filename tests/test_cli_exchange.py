@@ -161,3 +161,15 @@ def test_an_unreliable_run_says_what_to_type(capsys):
     assert "no replica went from the base to the target and back" in out
     assert "> annealz estimate --steps 64 mnist-cd1-20 --method exchange --rungs 3" in out
     assert "What to try next" in Path("r.html").read_text()
+
+
+def test_the_likelihood_of_data_takes_log_z_from_such_a_run(capsys, model: Path):
+    np.save("rows.npy", np.eye(5, dtype=np.uint8))
+    assert run(capsys, "estimate", model, *SMALL, "--out", "run", "--quiet")[0] == 0
+    status, out, _ = run(capsys, "likelihood", model, "rows.npy", "--run", "run", "--quiet")
+    assert status == 0
+    assert "replica exchange, 128 sweeps" in out
+    options = ("--run", "run", "--conservative", "--quiet")
+    status, _, err = run(capsys, "likelihood", model, "rows.npy", *options)
+    assert status == 2
+    assert "conservative follows the schedule of an estimate by annealing" in err

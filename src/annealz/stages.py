@@ -6,7 +6,8 @@
     pilot      the path is surveyed                   draws      draws of the target, for the next
     schedule   the schedule is made                   reverse    the reverse run
 
-and below, reverse annealing from examples (`conservative.py`).
+exchange, all rounds of replica exchange (`replicas/`), and below, reverse annealing from examples
+(`conservative.py`).
 """
 
 from collections.abc import Callable

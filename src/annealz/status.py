@@ -167,9 +167,9 @@ class Message(enum.Enum):
     )
     ENSEMBLES_REMEMBER = (
         True,
-        "ensembles remember where they were: log Z from the first and from the second half of the last "
-        "round correlates by {correlation:.2f} over ensembles, above {limit:.2f}; some have modes that "
-        "others lack, and the error may be too small",
+        "ensembles remember where they were: log Z of one part of the run and of the next correlate by "
+        "{correlation:.2f} over ensembles, above {limit:.2f}; some have modes that others lack, and the "
+        "error may be too small",
         "try {longer}, or another base",
     )
     EXCHANGE_IS_OFF = (
