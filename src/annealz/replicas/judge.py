@@ -21,7 +21,7 @@ correlations, whose limit is 0.45 for 32 ensembles:
     model, base            sweeps   error                         trips per ensemble   memory
     cd25-20, base rate      2,000   -6.5, -7.0                            3            (rounds differ)
     cd25-20, base rate      4,000   -2.2, -0.7, -1.3                      7            (rounds differ)
-    cd25-20, base rate     10,000   -0.1, -1.1, 0.2, -0.7, 0.5,          24            0.07 to 0.41
+    cd25-20, base rate     10,000   -0.1, -1.1, 0.2, -0.7, 0.5,          24            0.07 to 0.41 (of 7)
                                     -1.9, -0.1, -0.2, 1.7, -1.4
     cd25-20, uniform       10,000   -4.8, -1.3, -1.5, -0.7, -3.8         27            0.50 to 0.84
     cd1-20, base rate       4,000   -0.6, 0.4, 1.0, 0.8, -0.3, -0.8      49            -0.08 to 0.28
