@@ -294,7 +294,7 @@ def test_rejections_become_equal():
 def check_log_z(path, kernel, truth: float, **options) -> Exchange:
     result = exchange(path, kernel, num_rungs=5, num_ensembles=12, num_sweeps=256, **options)
     assert_within_mc_error(result.log_z, truth, result.std_err, num_replicates=12)
-    assert result.status is Status.OK
+    assert result.findings.keys() <= {Message.ENSEMBLES_REMEMBER}  # by chance in 1 % of runs
     return result
 
 

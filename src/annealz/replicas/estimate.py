@@ -26,7 +26,7 @@ class ExchangeEstimate:
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> estimate = annealz.exchange_log_z(
-    ...     random_rbm(4, 6), num_rungs=6, num_ensembles=16, num_sweeps=400
+    ...     random_rbm(4, 6), num_rungs=6, num_ensembles=16, num_sweeps=400, seed=1
     ... )
     >>> estimate.status.value, estimate.messages, estimate.findings
     ('ok', (), {})
@@ -36,7 +36,7 @@ class ExchangeEstimate:
     >>> low < estimate.log_z < high
     True
     >>> estimate.model, estimate.base, estimate.marginal, estimate.seed
-    ('rbm-4x6', 'visible-bias', 'visible', 0)
+    ('rbm-4x6', 'visible-bias', 'visible', 1)
     >>> estimate.sweeps, estimate.seconds > 0, estimate.evaluations is None
     ({'pilot': 0, 'main': 38400}, True, True)
     >>> dict(estimate.rows())["ladder"].startswith("6 rungs"), estimate.to_dict()["method"]
