@@ -13,6 +13,8 @@ import annealz
 CLASSES = (
     "Conservative",
     "Estimate",
+    "Exchange",
+    "ExchangeEstimate",
     "Likelihood",
     "Run",
     "Schedule",
@@ -24,6 +26,8 @@ MAKERS = {  # what users never call by its name, and what makes it
     "ColourGibbs": ".kernel()",
     "Conservative": "annealz.conservative_log_z",
     "Estimate": "annealz.estimate_log_z",
+    "Exchange": "annealz.exchange(",
+    "ExchangeEstimate": "annealz.exchange_log_z(",
     "Likelihood": "annealz.log_likelihood",
     "Progress": "on_progress=",
     "Run": "annealz.anneal",

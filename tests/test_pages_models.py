@@ -32,6 +32,14 @@ def test_paths():
         assert_within_mc_error(result.log_z, exact, result.std_err)
 
 
+def test_exchange():
+    names = run_page("docs/exchange.md")
+    exact = annealz.exact_log_z(names["model"])
+    for result in (names["estimate"], names["result"], names["both"]):
+        assert result.status.value == "ok"
+        assert_within_mc_error(result.log_z, exact, result.std_err)
+
+
 def test_densities():
     names = run_page("docs/densities.md")
     assert names["estimate"].status.value == names["evidence"].status.value == "ok"

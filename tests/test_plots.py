@@ -1,6 +1,7 @@
 """Pictures: made without a display, showing what they should, and told by more than colour."""
 
 import dataclasses
+import functools
 import inspect
 
 import numpy as np
@@ -18,7 +19,7 @@ from annealz.terrain import Terrain
 from annealz.testing import random_rbm
 
 MODEL = random_rbm(4, 6, 1.5, 1)
-FIGURES = {"plot_estimate", "plot_terrain", "plot_comparison"}
+FIGURES = {"plot_estimate", "plot_exchange", "plot_terrain", "plot_comparison"}
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +40,17 @@ def comparison() -> Comparison:
     return compare_schedules(MODEL, schedules=names, num_steps=100, num_chains=50, num_replicates=2)
 
 
+@functools.cache
+def exchanged() -> annealz.ExchangeEstimate:
+    return annealz.exchange_log_z(MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64)
+
+
 def panels(estimate, both, comparison) -> dict[str, tuple]:
     """For every function of axes, what it is a picture of, and the method that does the same."""
-    terrain = estimate.terrain
+    terrain, ran = estimate.terrain, exchanged().exchange
     return {
+        "plot_ladder": ((ran,), ran.plot_ladder),
+        "plot_rounds": ((ran,), ran.plot_rounds),
         "plot_schedule": ((estimate.schedule,), estimate.schedule.plot),
         "plot_dwell": ((estimate.schedule, terrain), estimate.plot_dwell),
         "plot_mean": ((terrain,), terrain.plot_mean),
@@ -129,6 +137,17 @@ def test_estimate_shows_schedule_ess_and_weights(estimate):
     assert middle.get_lines()[0].get_ydata()[-1] == pytest.approx(estimate.ess, rel=1e-4)
     assert marks_of(right) == pytest.approx([estimate.log_z, estimate.exact_log_z])
     assert right.get_title() == f"log weights: {estimate.tail}"
+
+
+def test_exchange_shows_the_ladder_and_the_rounds():
+    estimate = exchanged()
+    left, right = estimate.plot().axes
+    ran = estimate.exchange
+    barrier = left.get_lines()[0]
+    np.testing.assert_allclose(barrier.get_xdata(), ran.betas)
+    assert barrier.get_ydata()[-1] == pytest.approx(ran.barrier)
+    levels = [float(np.asarray(line.get_ydata())[0]) for line in right.get_lines()[-2:]]
+    assert levels == pytest.approx([ran.log_z, estimate.exact_log_z])
 
 
 def test_two_sides_show_both_works_their_means_and_log_z(both):

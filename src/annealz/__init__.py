@@ -66,6 +66,10 @@ if TYPE_CHECKING:
     from annealz.paths import TrajectoryPath as TrajectoryPath
     from annealz.paths.moment import fit_moment_path as fit_moment_path
     from annealz.plan import plan_schedule as plan_schedule
+    from annealz.replicas.estimate import ExchangeEstimate as ExchangeEstimate
+    from annealz.replicas.exchange import exchange as exchange
+    from annealz.replicas.log_z import exchange_log_z as exchange_log_z
+    from annealz.replicas.result import Exchange as Exchange
     from annealz.run import Run as Run
     from annealz.schedules import Schedule as Schedule
     from annealz.schedules import decelerate as decelerate
@@ -104,6 +108,10 @@ else:
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath TrajectoryPath",
         "paths.moment": "fit_moment_path",
         "plan": "plan_schedule",
+        "replicas.estimate": "ExchangeEstimate",
+        "replicas.exchange": "exchange",
+        "replicas.log_z": "exchange_log_z",
+        "replicas.result": "Exchange",
         "run": "Run",
         "schedules": "Schedule decelerate gms13 linear mixing sm08 varopt",
         "status": "Status",

@@ -27,6 +27,7 @@ __all__ = [
     "Record",
     "advance",
     "advance_fused",
+    "repeat",
     "start",
     "start_reverse",
     "window",
@@ -123,7 +124,7 @@ def advance(
         k, slot, block, records = loop
         target = jnp.minimum((k // every + 1) * every, last)
         end = jnp.minimum(target, stop)
-        block = _repeat(plain, k + 1, end, block)
+        block = repeat(plain, k + 1, end, block)
         block, record = recorded(end, block)
         records = jax.tree.map(lambda all, one: all.at[slot].set(one), records, record)
         return end, slot + (end == target), block, records  # an unrecorded slot is written again
@@ -153,7 +154,7 @@ def advance_fused(
     return block, records
 
 
-def _repeat(step, start, stop, block: Block) -> Block:
+def repeat(step, start, stop, block: Any) -> Any:
     """step(stop - 1, … step(start, block)).
 
     At every turn of a loop of unknown length a GPU asks the host whether to go on, which costs a

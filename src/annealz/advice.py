@@ -6,7 +6,7 @@ In the order of what they are worth:
     data or their means  where they would give a base rate, and none was given
     another base         fitted by pilots, where another one was used
     replica exchange     which mixes between modes that annealing cannot join
-    more steps           where the pilot predicts that they narrow the weights: K Var[log w] is about constant
+    more steps           where the pilot predicts that they narrow the weights: K Var[log w] is constant
 
 Steps are advised once: as many as should bring Var[log w] to 1. Where the weights spread wider than the
 pilot predicts, chains are trapped, and more steps are not known to help.
@@ -14,6 +14,7 @@ pilot predicts, chains are trapped, and more steps are not known to help.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from annealz.status import Message, Status
 
 if TYPE_CHECKING:
     from annealz.estimate import Estimate
+    from annealz.replicas.estimate import ExchangeEstimate
 
 __all__ = ["Advice", "advice_of"]
 
@@ -40,11 +42,17 @@ class Advice(NamedTuple):
     """With their values; None for a flag."""
 
 
-def advice_of(estimate: Estimate) -> Advice:
+def advice_of(estimate: Estimate | ExchangeEstimate) -> Advice:
     """What to try next; nothing where the estimate is ok."""
+    from annealz.replicas.estimate import ExchangeEstimate
+
     if estimate.status is Status.OK:
         return Advice("", {})
     kinds = estimate.findings
+    if isinstance(estimate, ExchangeEstimate):
+        sweeps = estimate.exchange.num_sweeps
+        is_first = sweeps <= _USUAL_STEPS and Message.CONTRADICTS_EXACT not in kinds
+        return Advice("", {"--steps": str(4 * sweeps)} if is_first else {})
     few = next((kind for kind in _NO_CURE if kind in kinds), None)
     if few is not None:
         return Advice("", {} if few is Message.TOO_FEW_ISLANDS else {"--chains": "100"})
@@ -52,11 +60,11 @@ def advice_of(estimate: Estimate) -> Advice:
         return Advice("", {})
     remedies = list(_remedies(estimate))
     words = ", or ".join(text for text, _ in remedies[:_MOST_WORDS])
-    options = next((options for _, options in remedies if options), {})
+    options: dict[str, str | None] = next((options for _, options in remedies if options), {})
     return Advice(f"to do better: {words}." if words else "", options)
 
 
-def _remedies(estimate: Estimate):
+def _remedies(estimate: Estimate) -> Iterator[tuple[str, dict[str, str | None]]]:
     """(words, options) of what would help, the best first."""
     settings = estimate.settings
     given, asked = settings["given"], settings.get("asked") or {}

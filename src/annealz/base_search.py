@@ -5,8 +5,8 @@ perfect all the same; from the uniform base some modes are out of reach. What on
 often finds, so
 
     1   from every base that the model names, some chains are annealed (`scout`);
-    2   their last states, flattened weights, are what a mixture is fitted to (`bases/fit_mixture.py`);
-    3   from that mixture some chains are annealed again, and a mixture is fitted to where they end;
+    2   to their last states, with flattened weights, a mixture is fitted (`bases/fit_mixture.py`);
+    3   from that mixture some chains are annealed again, and the mixture is fitted to where all ended;
     4   of all these bases the first is the one whose path is cheapest, among those that find the mass.
 
 Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base
@@ -189,7 +189,7 @@ def search_bases(
         searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
     ]
     rough = searcher.scout(searcher.fitted(named, "rough fit"), "rough", with_run=True)
-    fitted = searcher.scout(searcher.fitted([rough], "fit"), "fitted", with_run=True)
+    fitted = searcher.scout(searcher.fitted([*named, rough], "fit"), "fitted", with_run=True)
     tried = (*named, fitted)
     first = _cheapest(tried, num_steps, preferred=fitted)
     second = _cheapest([one for one in tried if one is not first], num_steps, among=tried)

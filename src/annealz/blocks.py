@@ -69,9 +69,11 @@ def log_weights_of(block: Block) -> np.ndarray:
     return np.asarray(high, np.float64) + np.asarray(low, np.float64)
 
 
-def check_memory(path: AbstractPath, num_chains: int) -> None:
+def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") -> None:
     """Refuse what the machine cannot hold: of every chain its states as they are stored, twice, and as
     they come back, and its weights with the copies that a judgement makes of them.
+
+    `name` is what a message calls their number.
     """
     if jax.default_backend() != "cpu" or not hasattr(os, "sysconf"):
         return
@@ -86,6 +88,6 @@ def check_memory(path: AbstractPath, num_chains: int) -> None:
     needed, memory = num_chains * each, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
         raise ValueError(
-            f"num_chains = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
-            f"machine has {memory / 2**30:.0f}: take fewer chains."
+            f"{name} = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
+            f"machine has {memory / 2**30:.0f}: take fewer {name.split(' ')[0].removeprefix('num_')}."
         )

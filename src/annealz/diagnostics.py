@@ -4,8 +4,8 @@ Importance weights fail silently: when their tail is heavy, the few weights that
 rarely drawn, and both the mean and its apparent error come out too small. Read from the weights:
 
     Pareto k-hat     of the largest weights (PSIS; Vehtari et al. 2024), trusted below
-                     min(1 - 1 / log10 N, 0.7); not asked where 95 % of the chains are effective: weights of a
-                     few near values, such as those of a mixture base, look like a heavy tail and are none
+                     min(1 - 1 / log10 N, 0.7); not asked where 95 % of the chains are effective: weights
+                     of few near values, as a mixture base gives them, look like a heavy tail and are none
     ESS              at least 25
     foretold ESS     at least 25, unless k-hat is below 0.4: N e^-V, V the variance of log w under
                      w^(3/4) (`estimators.py`). Below 0.4 the largest weights are all of one kind: many

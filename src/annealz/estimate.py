@@ -21,16 +21,13 @@ from annealz.numerics import finite_or_none
 from annealz.run import Run, Runs, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.second_opinion import SecondOpinion
-from annealz.status import Findings, Message, Status, status_of
+from annealz.status import Findings, Status, against_exact, status_of
 from annealz.table import as_text
 from annealz.terrain import Terrain, terrain_of
 from annealz.thermodynamic import Integral, thermodynamic_log_z
 from annealz.two_sided import TwoSided
 
 __all__ = ["Estimate"]
-
-_MAX_EXACT_Z = 4.0
-_LEAST_EXACT_GAP = 0.01  # nats: below, rounding and chance
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -169,10 +166,7 @@ class Estimate(Drawn):
         findings = dict(self._judgement.findings)
         if self.second_opinion is not None:
             findings |= self.second_opinion.findings
-        if self.exact_log_z is not None:
-            gap, kind = self.log_z - self.exact_log_z, Message.CONTRADICTS_EXACT
-            if abs(gap) > max(_MAX_EXACT_Z * self.std_err, _LEAST_EXACT_GAP):
-                findings[kind] = kind.say(exact=self.exact_log_z, gap=gap, std_err=self.std_err)
+        findings |= against_exact(self.log_z, self.std_err, self.exact_log_z)
         return findings
 
     @property

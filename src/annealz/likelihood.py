@@ -226,7 +226,8 @@ class Likelihood:
                     f"{below.run.sweeps:,} sweeps, {below.run.seconds:.1f} s",
                 ),
             ]
-        kept = ("log Z", "exact log Z", "ESS", "schedule", "base", "seed", "cost", "status")
+        kept = {"log Z", "exact log Z", "ESS", "schedule", "base", "seed", "cost", "status"}
+        kept |= {"method", "ladder", "round trips"}  # of replica exchange
         return rows + [row for row in self.estimate.rows() if row[0] in kept]
 
     def __repr__(self) -> str:
@@ -246,7 +247,8 @@ class Likelihood:
     @property
     def _is_upper_bound(self) -> bool:
         """Whether log Z is likely too low: forward weights alone that cannot be trusted."""
-        return self.status is not Status.OK and self.estimate.two_sided is None
+        both = getattr(self.estimate, "two_sided", "exchange")  # which errs on either side
+        return self.status is not Status.OK and both is None
 
     def _given(self, log_z: float) -> float:
         """Mean log p(v) with this log Z."""
@@ -328,6 +330,11 @@ def log_likelihood(
             f"the estimate is that of another model, {estimate.model}: give its own, or none."
         )
     below = None
+    if conservative and not hasattr(estimate, "schedule"):
+        raise ValueError(
+            "conservative follows the schedule of an estimate by annealing, got one by replica exchange: "
+            "leave out one of them."
+        )
     if conservative:
         below = conservative_log_z(
             rbm,

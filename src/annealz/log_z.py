@@ -28,6 +28,7 @@ from annealz.paths.abstract import AbstractPath
 from annealz.plan import plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed
+from annealz.replicas.log_z import resume_exchange
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
 from annealz.runner import Observe, Runner, observers_of, read_estimate
@@ -290,7 +291,7 @@ def estimate_log_z(
         second_schedule = schedule
         if problem.second_terrain is not None and schedule.name in PILOTED:
             second_schedule = mixing(problem.second_terrain, schedule.num_steps)
-        settings["second"] = {"base": problem.second_path.base.name}
+        settings["second"] = {"base": getattr(problem.second_path.base, "name", "second")}
     if folder is not None:
         folder.create(settings, problem, schedule, start, second_schedule)
     runner = Runner(
@@ -330,6 +331,9 @@ def resume(
     """
     folder = RunFolder(out)
     settings, schedule, start = folder.inputs()
+    if settings.get("method") == "exchange":  # another kind of run, and of result
+        given = {"model": model, "path": path, "kernel": kernel, "chunk_sweeps": chunk_steps}
+        return resume_exchange(out, **given, on_progress=on_progress)  # pyright: ignore
     if folder.is_done():
         return read_estimate(folder)
     problem = folder.problem(settings, model=model, path=path, kernel=kernel)

@@ -11,6 +11,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "DEFAULT_SCHEDULE",
     "MARGINALS",
+    "METHODS",
     "PILOTED",
     "SCHEDULE_NAMES",
     "packaged_models",
@@ -36,6 +37,7 @@ BASES = (
     "fitted",
 )  # of models with a binary visible layer
 MARGINALS = ("visible", "hidden")
+METHODS = ("annealing", "exchange")
 ALGORITHMS = ("cd", "pcd")
 
 

@@ -61,10 +61,11 @@ class Problem:
         second_opinion: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> "Problem":
-        """The same with all decided that takes a pilot: the layer to anneal, the base, how the kernel steps.
+        """The same with all decided that takes a pilot: layer, base, and how the kernel steps.
 
-        `num_steps` and `num_chains` are those of the run to come, of whose sweeps tuning the kernel may take a
-        fiftieth and a search for bases a quarter. With `second_opinion` a second path, from an unlike base, where the model has one.
+        `num_steps` and `num_chains` are those of the run to come, of whose sweeps tuning the kernel may
+        take a fiftieth and a search for bases a quarter. With `second_opinion` a second path, from an
+        unlike base, where the model has one.
         """
         path, marginal, spent, seconds = self.path, self.marginal, 0, 0.0
         if marginal == "auto":
@@ -72,7 +73,7 @@ class Problem:
             path, marginal = self.model.path(self.path.base, choice.marginal), choice.marginal
             spent, seconds = choice.sweeps, choice.seconds
         layer = marginal or self.model.marginals[0]
-        options = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
+        options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
         options["on_progress"] = on_progress
         found = None
         if self.is_open:
@@ -155,7 +156,9 @@ def choose_problem(
         chosen = found.flat_base() if is_fitted else found.choose_base(base, data)
         path = found.path(chosen, shown)
         layer = marginal if len(found.marginals) > 1 else None
-        is_open = is_asked and path.base.name != "base-rate" and bool(found.named_bases())
+        is_open = (
+            is_asked and getattr(chosen, "name", None) != "base-rate" and bool(found.named_bases())
+        )
     return Problem(
         model=found,
         name=meta.get("name", found.name),

@@ -3,22 +3,23 @@
 Weights of chains that all missed a mode look perfect. Chains from another base miss other modes. Two
 questions are asked of them:
 
-1. Do the two log Z agree? Both Z-hat are unbiased, and P(log Z-hat > log Z + b) <= e^-b whatever the weights. So a
-   second estimate that is higher by more than the errors allow shows that the first is too low, and the
-   larger one is the better bound. A second one that is lower contradicts only if its own weights allow to
-   trust its error: an estimate that says it is a lower bound allows any value above.
+1. Do the two log Z agree? Both Z-hat are unbiased, and P(log Z-hat > log Z + b) <= e^-b whatever the
+   weights. So a second estimate that is higher by more than the errors allow (2.5 standard errors) shows
+   that the first is too low, and the larger one is the better bound. A second one that is lower (by 3)
+   contradicts only if its own weights allow to trust its error: an estimate that says it is a lower bound
+   allows any value above.
 
-2. Did the first chains reach where the second ones ended? Some of their last states are annealed back along the
-   first path, in reverse. By Crooks's theorem work W of reverse chains from the target is distributed as
-   that of forward chains under their weights: around D + V/2 with variance V, D = log Z_B/Z_A and V the variance of the forward
-   chains that carry weight. Work far beyond, W > D + V/2 + 2.5 sqrt V + 1, means that forward chains come to
-   this state by e^-(W - D) too rarely. With state i chosen with chance c_i of the N2 second chains, n times, and A those
-   with such work,
+2. Did the first chains reach where the second ones ended? Some of their last states are annealed back
+   along the first path. By Crooks's theorem the work W of reverse chains from the target is distributed as
+   that of forward chains under their weights: around D + V/2 with variance V, D = log Z_B/Z_A and V the
+   variance over forward chains that carry weight. W far beyond, above D + V/2 + 2.5 sqrt V + 1, means that
+   forward chains come to this state too rarely, by e^-(W - D). With state i taken n times with chance c_i
+   among the N2 second chains, and A those with such work,
 
-       missed = 1/n sum_A w_i / (N2 c_i) / (Z-hat / Z_A)         an unbiased estimate of (mass of the region A) / Z
+       missed = 1/n sum_A w_i / (N2 c_i) / (Z-hat / Z_A)        unbiased for (mass of the region A) / Z
 
-   A region of small mass is of no concern: it counts from 5 % on, and from 3 states on. This sees a mode of a
-   third of the mass even where the second log Z is uncertain by a nat.
+   A region of small mass is of no concern: it counts from 5 % on, and from 3 states on. This sees a mode
+   of a third of the mass even where the second log Z is uncertain by a nat.
 """
 
 import dataclasses

@@ -7,7 +7,8 @@
     schedule   the schedule is made                   reverse    the reverse run
     second     chains from a second base              probe      these, back along the first path
 
-and below, reverse annealing from examples (`conservative.py`).
+exchange, all rounds of replica exchange (`replicas/`), and below, reverse annealing from examples
+(`conservative.py`).
 """
 
 from collections.abc import Callable

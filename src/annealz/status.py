@@ -8,7 +8,7 @@ others only inform. Findings of all evidence are joined: none lifts another's ve
 import enum
 from collections.abc import Mapping
 
-__all__ = ["Findings", "Found", "Message", "Status", "check_level", "status_of"]
+__all__ = ["Findings", "Found", "Message", "Status", "against_exact", "check_level", "status_of"]
 
 
 class _Badge:
@@ -169,16 +169,16 @@ class Message(enum.Enum):
     # of a second opinion, and of the exact value
     SECOND_IS_HIGHER = (
         True,
-        "the second opinion, from the {base} base, is higher by {difference:.3g} ± {noise:.2g}: {second:.4f} "
-        "where the first is {first:.4f}; both can only be too low, so the higher one is reported, as a lower "
-        "bound",
+        "the second opinion, from the {base} base, is higher by {difference:.3g} ± {noise:.2g}: "
+        "{second:.4f} where the first is {first:.4f}; both can only be too low, so the "
+        "higher one is reported, as a lower bound",
         "",
     )
     SECOND_IS_LOWER = (
         True,
-        "the second opinion, from the {base} base, is lower by {difference:.3g} ± {noise:.2g}: {second:.4f} "
-        "where the first is {first:.4f}; one of them misses something, and the higher one is the better "
-        "bound",
+        "the second opinion, from the {base} base, is lower by {difference:.3g} ± {noise:.2g}: "
+        "{second:.4f} where the first is {first:.4f}; one of them misses something, "
+        "and the higher one is the better bound",
         "",
     )
     MISSED_REGION = (
@@ -192,6 +192,39 @@ class Message(enum.Enum):
         "the exact value is {exact:.4f}, and the estimate is off by {gap:+.4g} ± {std_err:.2g}: its chains "
         "miss something that the weights do not show",
         "use the exact value",
+    )
+
+    # of replica exchange
+    NO_ROUND_TRIPS = (
+        True,
+        "no replica went from the base to the target and back: the target may hold what none of them "
+        "has seen, and log Z may be far off on either side",
+        "more sweeps, more rungs or another base may help",
+    )
+    FEW_ROUND_TRIPS = (
+        True,
+        "few replicas went from the base to the target and back: {trips} round trips in {size} "
+        "ensembles, at least {needed} are needed",
+        "more sweeps, more rungs or another base may help",
+    )
+    UNEQUAL_HALVES = (
+        True,
+        "log Z moved between the halves of the last round, by {size:+.3g} ± {error:.2g}: the replicas "
+        "have not settled",
+        "more sweeps may help",
+    )
+    UNEQUAL_ROUNDS = (
+        True,
+        "log Z moved between the last two rounds, by {size:+.3g} ± {error:.2g}: the replicas have not "
+        "settled",
+        "more sweeps may help",
+    )
+    ENSEMBLES_REMEMBER = (
+        True,
+        "ensembles remember where they were: log Z of one part of the run and of the next correlate by "
+        "{correlation:.2f} over ensembles, above {limit:.2f}; some have modes that others lack, and the "
+        "error may be too small",
+        "more sweeps or another base may help",
     )
 
     def __init__(self, is_fatal: bool, words: str, remedy: str):
@@ -221,6 +254,18 @@ class Found:
     def messages(self) -> tuple[str, ...]:
         """What was found, in words."""
         return tuple(self.findings.values())
+
+
+_MOST_ERRORS = 4.0
+_LEAST_GAP = 0.01  # nats: below, rounding and chance
+
+
+def against_exact(log_z: float, std_err: float, exact: float | None) -> dict[Message, str]:
+    """What the exact value says of an estimate, where it is known and contradicts."""
+    if exact is None or abs(log_z - exact) <= max(_MOST_ERRORS * std_err, _LEAST_GAP):
+        return {}
+    kind = Message.CONTRADICTS_EXACT
+    return {kind: kind.say(exact=exact, gap=log_z - exact, std_err=std_err)}
 
 
 def check_level(level: float) -> None:

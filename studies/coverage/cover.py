@@ -128,7 +128,7 @@ def judge_all(case: Case, target: Target, weights: Weights) -> Outcome:
     rows, messages = [], []
     offset = target.path.log_z0 - target.log_z
     for index, forward in enumerate(weights.forward):
-        verdict = judge(forward, case.num_steps)
+        verdict = judge(forward)
         (low, high), (low_68, high_68) = verdict.interval(0.95), verdict.interval(0.68)
         row = {
             "error": offset + verdict.log_mean,
@@ -144,9 +144,7 @@ def judge_all(case: Case, target: Target, weights: Weights) -> Outcome:
         }
         kinds = [kind.name for kind in verdict.findings]
         if index < len(weights.reverse):
-            both = judge_two_sided(
-                forward, weights.reverse[index], are_exact=True, num_steps=case.num_steps
-            )
+            both = judge_two_sided(forward, weights.reverse[index], are_exact=True)
             low, high = both.interval(0.95)
             row |= {
                 "bar_error": offset + both.log_ratio,

@@ -72,7 +72,7 @@ def run(name: str, kind: str, replicate: int) -> dict:
         "std_err": delta_std_err(work),
         "ess": effective_sample_size(work),
         "variance": float(work.var()),
-        "status": judge(work, num_steps).status.value,
+        "status": judge(work).status.value,
         "seconds": time.monotonic() - began,
     }
 

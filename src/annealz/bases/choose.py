@@ -31,9 +31,7 @@ def named_bases(model: Layered) -> dict[str, Callable[[], BernoulliBase]]:
     }
 
 
-def choose_base(
-    model: Layered, base: str | BernoulliBase | MixtureBase = "auto", data=None
-) -> BernoulliBase | MixtureBase:
+def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto", data=None) -> Any:
     """The base of this name for this model.
 
     `data` gives the base rate: rows of data (rows, visible), or their means (visible,). Without it

@@ -10,8 +10,8 @@ Each mean is drawn towards the common one by s draws' worth: few draws in many d
 that are too narrow, and a base narrower than the target costs more than one that is too wide. Half of the
 draws choose the number of components and s; the smallest number is taken whose likelihood on them is not
 clearly below the best. A mixture has one component more, the product of the common means, with a tenth of
-the weight: chains from there reach what no draw has shown. Whatever is fitted, an estimate that starts from it is unbiased: a poor fit costs
-variance only.
+the weight: chains from there reach what no draw has shown. Whatever is fitted, an estimate that starts
+from it is unbiased: a poor fit costs variance only.
 """
 
 from typing import NamedTuple
@@ -96,15 +96,15 @@ def _em(units, encoded, weights, number: int, pull: float, generator) -> _Fit:
         for _ in range(_MOST_ROUNDS):
             fit = _Fit(0.0, shares, _natural(units, means))
             terms = _terms(units, encoded, fit)
-            total = logsumexp(terms, axis=1, keepdims=True)
-            score = float((counts / size) @ total[:, 0])
+            total = np.asarray(logsumexp(terms, axis=1))
+            score = float((counts / size) @ total)
             fit = fit._replace(score=score)
             if number == 1 and np.isfinite(last):
                 break
             if score - last < _GAIN:
                 break
             last = score
-            parts = counts[:, None] * np.exp(terms - total)  # (draws, components)
+            parts = counts[:, None] * np.exp(terms - total[:, None])  # (draws, components)
             held = parts.sum(0)
             shares = (held + 1) / (size + number)
             means = (parts.T @ encoded + pull * common) / (held + pull)[:, None]
@@ -151,4 +151,4 @@ def _terms(units, encoded, fit: _Fit) -> np.ndarray:
 
 def _log_density(units, encoded, fit: _Fit) -> np.ndarray:
     """But for r(x), which no fit changes."""
-    return logsumexp(_terms(units, encoded, fit), axis=1)
+    return np.asarray(logsumexp(_terms(units, encoded, fit), axis=1))

@@ -182,6 +182,7 @@ def check_units(base: MixtureBase, units: AbstractUnits, num_fields: int, what: 
         states = units.num_states if isinstance(units, SoftmaxUnits) else 1
         kind = f" of {states} states" if states > 1 else ""
         raise ValueError(
-            f"a mixture base of {what} must be over the {num_fields // states} units{kind} that are annealed, "
-            f"got one over {base.num_units} {type(base.units).__name__.removesuffix('Units')} units."
+            f"a mixture base of {what} must be over the {num_fields // states} units{kind} that are "
+            f"annealed, got one over {base.num_units} "
+            f"{type(base.units).__name__.removesuffix('Units')} units."
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 import typer
 
+from annealz.cli.exchange import check_method, run_exchange
 from annealz.cli.options import (
     Along,
     Base,
@@ -19,11 +20,13 @@ from annealz.cli.options import (
     Coordinator,
     Data,
     Distributed,
+    Ensembles,
     Exact,
     Force,
     Json,
     Marginal,
     MaxSeconds,
+    Method,
     Model,
     NumProcesses,
     Out,
@@ -32,6 +35,7 @@ from annealz.cli.options import (
     Quiet,
     Report,
     Resample,
+    Rungs,
     Schedule,
     SecondOpinion,
     Seed,
@@ -43,14 +47,23 @@ from annealz.cli.processes import follow, join_team, lost
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.retry import retry
 from annealz.cli.show import check_page, check_plot, save_pages, show_result
-from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE
+from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, METHODS
 
 if TYPE_CHECKING:
     from annealz.estimate import Estimate
     from annealz.folder import RunFolder
+    from annealz.replicas.estimate import ExchangeEstimate
     from annealz.sizing import Forecast
 
-__all__ = ["drop_scratch", "estimate", "finish", "interrupted", "run_estimate", "settle"]
+__all__ = [
+    "drop_scratch",
+    "estimate",
+    "finish",
+    "interrupted",
+    "run_estimate",
+    "scratch_folder",
+    "settle",
+]
 
 _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
@@ -58,9 +71,12 @@ _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 def estimate(
     context: typer.Context,
     model: Model = DEFAULT_MODEL,
+    method: Method = METHODS[0],
     schedule: Schedule = DEFAULT_SCHEDULE,
     steps: Steps = None,
     chains: Chains = None,
+    rungs: Rungs = None,
+    ensembles: Ensembles = None,
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
@@ -88,6 +104,26 @@ def estimate(
     from annealz.data.array import read_data
     from annealz.together import leading
 
+    if check_method(context, method):
+        check_plot(plot)
+        check_page(report)
+        found, folder = run_exchange(
+            model,
+            out,
+            quiet,
+            exact=exact,
+            num_rungs=rungs,
+            num_ensembles=ensembles,
+            num_sweeps=steps,
+            base=base,
+            data=None if data is None else read_data(data),
+            marginal=marginal,
+            seed=seed,
+            force=force,
+            checkpoint_seconds=checkpoint_seconds,
+        )
+        finish(found, folder, plot, report, as_json, context.find_root().obj)
+        return
     team = join_team(distributed, coordinator, num_processes, process_id, quiet)
     if not team.is_leader:
         follow(team)
@@ -176,7 +212,7 @@ def _show_forecast(ahead: Forecast) -> None:
 
 
 def finish(
-    result: Estimate,
+    result: Estimate | ExchangeEstimate,
     folder: RunFolder | None,
     plot: Path | None,
     report: Path | None,
@@ -199,7 +235,7 @@ def finish(
     settle(result, folder)
 
 
-def settle(result: Estimate, folder: RunFolder | None) -> None:
+def settle(result: Estimate | ExchangeEstimate, folder: RunFolder | None) -> None:
     """Drop a folder that served this run only; say so where another holds no result."""
     if not drop_scratch(folder) and folder is not None and not folder.is_done():
         raise ValueError(result.messages[-1])

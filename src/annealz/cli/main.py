@@ -29,6 +29,7 @@ _EXAMPLES: dict[Callable[..., None], str] = {
         annealz estimate model.npz --steps 20000 --chains 2000 --out run
         annealz estimate model.npz --target-std-err 0.02 --json
         annealz estimate model.npz --two-sided --report page.html
+        annealz estimate model.npz --method exchange --out run
     """,
     resume: """
         annealz resume run

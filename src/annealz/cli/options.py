@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from annealz.names import BASES, MARGINALS, SCHEDULE_NAMES, packaged_models
+from annealz.names import BASES, MARGINALS, METHODS, SCHEDULE_NAMES, packaged_models
 
 __all__ = [
     "Along",
@@ -16,11 +16,13 @@ __all__ = [
     "Coordinator",
     "Data",
     "Distributed",
+    "Ensembles",
     "Exact",
     "Force",
     "Json",
     "Marginal",
     "MaxSeconds",
+    "Method",
     "Mnist",
     "Model",
     "NumProcesses",
@@ -30,6 +32,7 @@ __all__ = [
     "Quiet",
     "Report",
     "Resample",
+    "Rungs",
     "Schedule",
     "SecondOpinion",
     "Seed",
@@ -61,6 +64,17 @@ Schedule = Annotated[
         help=f"{', '.join(SCHEDULE_NAMES)}, or a file of betas.",
         autocompletion=_completes(lambda: SCHEDULE_NAMES),
     ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="annealing, or exchange: replica exchange between rungs of beta.",
+        autocompletion=_completes(lambda: METHODS),
+    ),
+]
+Rungs = Annotated[int | None, typer.Option(help="Rungs of a ladder, of exchange (32 by default).")]
+Ensembles = Annotated[
+    int | None, typer.Option(help="Independent ladders, of exchange (32 by default).")
 ]
 Steps = Annotated[int | None, typer.Option(help="Annealing steps K (10000 where not given).")]
 Chains = Annotated[int | None, typer.Option(help="Chains N (1000 where not given).")]

@@ -20,6 +20,8 @@ def report(
     It holds the number with its error and status, pictures, the cost, and the command that makes it again.
     """
     from annealz.folder import RunFolder
+    from annealz.replicas.folder import ExchangeFolder, is_exchange
+    from annealz.replicas.log_z import read_exchange
     from annealz.report import check_report
     from annealz.runner import read_estimate
     from annealz.training.folder import TrainingFolder
@@ -29,5 +31,6 @@ def report(
         raise ValueError(f"{run} holds a training, which has no report: give the folder of a run.")
     folder.check_done()
     path = check_report(folder.report if out is None else out)
-    read_estimate(folder).report(path)
+    found = read_exchange(ExchangeFolder(run)) if is_exchange(folder) else read_estimate(folder)
+    found.report(path)
     print(f"report: {path}")

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from annealz.estimate import Estimate
+    from annealz.replicas.estimate import ExchangeEstimate
 
 __all__ = ["retry"]
 
 
-def retry(arguments: list[str], result: Estimate) -> str | None:
+def retry(arguments: list[str], result: Estimate | ExchangeEstimate) -> str | None:
     """The same with what is advised; None where nothing is, or where a wish or a file decides about it."""
     from annealz.advice import advice_of
 
     options, schedule = advice_of(result).options, _value(arguments, "--schedule")
-    has_wish = result.settings["target_std_err"] or result.settings.get("max_seconds")
+    has_wish = result.settings.get("target_std_err") or result.settings.get("max_seconds")
     is_file = schedule is not None and Path(schedule).is_file()
     if not options or ({"--steps", "--chains"} & {*options} and (has_wish or is_file)):
         return None

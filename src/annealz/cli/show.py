@@ -65,11 +65,23 @@ def show_result(
         style = _STATUS_STYLES.get(value.split(",")[0], "") if label == "status" else ""
         table.add_row(label, Text(value, "bold" if label == highlight else style))
     console.print(table)
+    if hasattr(result, "headings"):  # a table of its own, such as that of rounds
+        _show_table(console, result)
     show_messages(console, result.messages)
     if next_command is not None:  # to be copied, so that nothing breaks its line
         console.print(
             f"> {next_command}", style="bold", highlight=False, markup=False, soft_wrap=True
         )
+
+
+def _show_table(console: Console, result: Any) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim" if console.is_terminal else "")
+    for heading in result.headings():
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in result.table():
+        table.add_row(*row)
+    console.print()
+    console.print(table)
 
 
 def show_messages(console: Console, messages: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ must tell its name, its base, its kernel, and its path or its `log_density`.
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
@@ -85,10 +85,10 @@ class AbstractModel(eqx.Module):
         return False
 
     def flat_base(self) -> "AbstractBase | None":
-        """The base that prefers no state, where the model has one: pilots that look for modes start there."""
+        """The base that prefers no state, where the model has one; mixtures are built on its path."""
         return None
 
-    def named_bases(self) -> "dict[str, Callable[[], AbstractBase]]":
+    def named_bases(self) -> "Mapping[str, Callable[[], AbstractBase]]":
         """Bases to choose between where nothing is known of the data, by name; none by default."""
         return {}
 

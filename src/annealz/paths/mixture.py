@@ -7,10 +7,11 @@ path of both together, with l_k(s) = log pi_k + lambda_k.e(s) - A(lambda_k), is
     log p*_beta(s, k) = log p*_flat,beta(s) + (1 - beta) l_k(s) - beta log C
     log p*_beta(s)    = log p*_flat,beta(s) + logsumexp_k [(1 - beta) l_k(s)] - beta log C
     U_beta(s)         = U_flat,beta(s) - sum_k q_k l_k(s) - log C,     q = softmax_k [(1 - beta) l_k(s)]
-    log ratio         = log ratio of flat + logsumexp [(1-beta1) l] - logsumexp [(1-beta0) l] - (beta1-beta0) log C
+    log ratio         = that of flat + logsumexp [(1-beta1) l] - logsumexp [(1-beta0) l]
+                        - (beta1-beta0) log C
 
-At beta = 0 this is the mixture times what the summed-out layer holds there, so log Z_A is that of the summed-out
-layer alone; at beta = 1 it is the model. A difference of two logsumexp keeps its digits as
+At beta = 0 this is the mixture times what the summed-out layer holds there, so log Z_A is that of the
+summed-out layer alone; at beta = 1 it is the model. A difference of two logsumexp keeps its digits as
 
     (beta0-beta1) m + log1p(sum_k q_k expm1((beta0-beta1) (l_k - m))),       m = max_k l_k
 
@@ -94,7 +95,7 @@ class _Components(eqx.Module):
 class MixtureLayerPath(AbstractLatentPath):
     """From a mixture over the states of one layer, another one summed out."""
 
-    base: MixtureBase
+    base: Any
     flat: AbstractLayerPath
     components: _Components
 
@@ -159,7 +160,7 @@ class MixtureLayerPath(AbstractLatentPath):
 class MixturePairPath(AbstractPath):
     """From a mixture to units coupled in pairs, all of them annealed."""
 
-    base: MixtureBase
+    base: Any
     flat: PairPath
     components: _Components
 

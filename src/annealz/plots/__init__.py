@@ -10,6 +10,9 @@ from annealz.plots.comparison import plot_contender_log_z as plot_contender_log_
 from annealz.plots.comparison import plot_contender_schedules as plot_contender_schedules
 from annealz.plots.convergence import plot_convergence as plot_convergence
 from annealz.plots.estimate import plot_estimate as plot_estimate
+from annealz.plots.exchange import plot_exchange as plot_exchange
+from annealz.plots.exchange import plot_ladder as plot_ladder
+from annealz.plots.exchange import plot_rounds as plot_rounds
 from annealz.plots.schedule import plot_dwell as plot_dwell
 from annealz.plots.schedule import plot_schedule as plot_schedule
 from annealz.plots.terrain import plot_mean as plot_mean

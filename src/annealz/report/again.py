@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from annealz.names import SCHEDULE_NAMES, packaged_models
 
-__all__ = ["Again", "compare_again", "estimate_again"]
+__all__ = ["Again", "compare_again", "estimate_again", "exchange_again"]
 
 
 class Again(NamedTuple):
@@ -71,6 +71,28 @@ def estimate_again(
         return Again(_command("estimate", asked["model"], options), notes, is_exact)
     notes += [f"{', '.join(objects)}: the objects that were given"] if objects else []
     return Again(_call("estimate_log_z", asked["model"], options, objects), notes, is_exact)
+
+
+def exchange_again(settings: dict[str, Any], num_sweeps: int | None = None) -> Again:
+    """The command of an estimate by replica exchange, or the call; with other sweeps if given."""
+    asked, given = settings["asked"], settings["given"]
+    names = ("num_rungs", "num_ensembles", "num_sweeps", "seed")
+    options: dict[str, Any] = {name: settings[name] for name in names}
+    options["num_sweeps"] = num_sweeps or settings["num_sweeps"]
+    options |= {
+        "base": asked["base"] if not given["path"] else None,
+        "marginal": asked["marginal"] if not given["path"] else None,
+        "data": asked["data"] or None,
+    }
+    notes = _notes(asked["model"], settings["model_digest"], options["data"])
+    objects = [name for name in ("path", "kernel", "base") if given[name]]
+    if asked["model"] is not None and not objects and not settings["num_draws"]:
+        renamed = {"num_steps" if k == "num_sweeps" else k: v for k, v in options.items()}
+        command = _command("estimate", asked["model"], {"method": "exchange", **renamed})
+        return Again(command, notes)
+    options["num_draws"] = settings["num_draws"] or None
+    notes += [f"{', '.join(objects)}: the objects that were given"] if objects else []
+    return Again(_call("exchange_log_z", asked["model"], options, objects), notes)
 
 
 def compare_again(provenance: dict[str, Any]) -> Again:

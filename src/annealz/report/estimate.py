@@ -16,8 +16,8 @@ from annealz.status import Status
 __all__ = ["again_section", "estimate_page", "provenance_rows", "remark"]
 
 _IN_WORDS = {
-    Status.OK: "The error bar can be used: the weights have a light enough tail, enough chains carry them, and "
-    "no other evidence contradicts. No diagnosis can see a mode that no chain has reached.",
+    Status.OK: "The error bar can be used: the weights have a light enough tail, enough chains carry them, "
+    "and no other evidence contradicts. No diagnosis can see a mode that no chain has reached.",
     Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z is "
     "often too low then.",
 }
@@ -191,8 +191,9 @@ def _second_opinion(estimate: Estimate) -> list[Html]:
             )
         if estimate.runs.probe is not None:
             words += (
-                f" Of {estimate.runs.probe.num_chains:,} ends of second chains, annealed back along the first "
-                f"path, those that no first chain reaches hold {100 * opinion.missed:.1f} % of the mass."
+                f" Of {estimate.runs.probe.num_chains:,} ends of second chains, annealed back along the "
+                f"first path, those that no first chain reaches hold {100 * opinion.missed:.1f} % of the "
+                "mass."
             )
         parts.append(tag("p", words))
     if reason:

@@ -5,20 +5,24 @@ from pathlib import Path
 from annealz.compare import Comparison
 from annealz.estimate import Estimate
 from annealz.files import write_atomic
+from annealz.replicas.estimate import ExchangeEstimate
 from annealz.report.comparison import comparison_page
 from annealz.report.estimate import estimate_page
+from annealz.report.exchange import exchange_page
 
 __all__ = ["check_report", "render_report", "write_report"]
 
 _ENDINGS = (".html", ".htm")
 
 
-def render_report(result: Estimate | Comparison) -> str:
+def render_report(result: Estimate | ExchangeEstimate | Comparison) -> str:
     """The page of a result: equal results give equal pages."""
+    if isinstance(result, ExchangeEstimate):
+        return exchange_page(result)
     return estimate_page(result) if isinstance(result, Estimate) else comparison_page(result)
 
 
-def write_report(result: Estimate | Comparison, path: str | Path) -> None:
+def write_report(result: Estimate | ExchangeEstimate | Comparison, path: str | Path) -> None:
     """Write the page of a result, atomically."""
     path = check_report(path)
     page = render_report(result)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from annealz.compare import Comparison
     from annealz.estimate import Estimate
     from annealz.likelihood import Likelihood
+    from annealz.replicas.estimate import ExchangeEstimate
+    from annealz.replicas.result import Exchange
     from annealz.run import Run
     from annealz.schedules.schedule import Schedule
     from annealz.terrain import Terrain
@@ -28,6 +30,8 @@ __all__ = [
     "comparison_html",
     "curve",
     "estimate_html",
+    "exchange_estimate_html",
+    "exchange_html",
     "in_python",
     "likelihood_html",
     "run_html",
@@ -51,6 +55,31 @@ def estimate_html(estimate: Estimate) -> str:
     pictures = [("ESS along the path", curve(_thinned(ess)))]
     number = _number(estimate.log_z, estimate.std_err)
     return _page("log Z", number, estimate.status, rows, estimate.messages, pictures)
+
+
+def exchange_html(result: Exchange) -> str:
+    rows = [
+        ("ladder", f"{result.num_rungs} rungs, barrier {result.barrier:.2f}"),
+        ("round trips", f"{result.round_trips:,} in {result.num_ensembles} ensembles"),
+        ("log Z of the base", f"{result.log_z0:.4f}"),
+        ("seed", f"{result.seed}, {result.purpose}"),
+        ("cost", f"{result.sweeps:,} sweeps, {result.seconds:.1f} s"),
+    ]
+    number = _number(result.log_z, result.std_err)
+    return _page("log Z", number, result.status, rows, _of_exchange(result.messages))
+
+
+def exchange_estimate_html(estimate: ExchangeEstimate) -> str:
+    rows = [row for row in estimate.rows() if row[0] not in ("log Z", "status")]
+    number = _number(estimate.log_z, estimate.std_err)
+    pictures = [("β of the rungs", curve(_thinned(estimate.exchange.betas)))]
+    messages = _of_exchange(estimate.messages)
+    return _page("log Z", number, estimate.status, rows, messages, pictures)
+
+
+def _of_exchange(messages: Iterable[str]) -> list[str]:
+    """Messages whose steps are sweeps."""
+    return [in_python(message).replace("num_steps=", "num_sweeps=") for message in messages]
 
 
 def likelihood_html(likelihood: Likelihood) -> str:
@@ -79,10 +108,8 @@ def run_html(run: Run) -> str:
     from annealz.diagnostics import judge
     from annealz.islands import judge_islands
 
-    if run.island_size is None:
-        found = judge(run.log_weights)
-    else:
-        found = judge_islands(run.island_log_means)
+    is_alone = run.island_size is None
+    found = judge(run.log_weights) if is_alone else judge_islands(run.island_log_means)
     sign = -1 if run.is_reverse else 1
     number = _number(run.log_z0 + sign * found.log_mean, found.std_err)
     rows = [

@@ -1,0 +1,76 @@
+"""The folder of one run of replica exchange: that of `annealz.folder`, with other arrays in run.npz.
+
+schedule.json holds the first ladder, run.npz the rounds and the draws.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from annealz.files import write_atomic
+from annealz.folder import RunFolder
+from annealz.formats.archive import load_archive, save_archive
+from annealz.formats.record import load_record
+from annealz.replicas.result import Exchange, Round
+
+__all__ = ["ExchangeFolder", "exchange_from_arrays", "exchange_to_arrays", "is_exchange"]
+
+_OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
+
+
+class ExchangeFolder(RunFolder):
+    """One folder, one run of replica exchange."""
+
+    def finish_exchange(self, result: Exchange, record: dict[str, Any]) -> None:
+        """Save what came out, and drop what led to it."""
+        write_atomic(self.path / "estimate.json", json.dumps(record, indent=1))
+        save_archive(self.path / "run.npz", *exchange_to_arrays(result))
+        for file in self.path.glob("checkpoint*.npz"):
+            file.unlink(missing_ok=True)
+
+    def exchange(self) -> Exchange:
+        """The finished run."""
+        return exchange_from_arrays(*load_archive(self.path / "run.npz"))
+
+
+def is_exchange(folder: RunFolder) -> bool:
+    """Whether the folder holds a run of replica exchange."""
+    record = folder.path / "run.json"
+    return record.is_file() and load_record(record).get("method") == "exchange"
+
+
+def exchange_to_arrays(result: Exchange) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The result as named arrays, a row a round, and a JSON record."""
+    arrays = {name: np.stack([getattr(one, name) for one in result.rounds]) for name in _OF_ROUNDS}
+    arrays["num_sweeps"] = np.array([one.num_sweeps for one in result.rounds])
+    arrays["draws"] = result.draws
+    meta = {
+        "log_z0": result.log_z0,
+        "seed": result.seed,
+        "purpose": result.purpose,
+        "seconds": result.seconds,
+        "messages": list(result.extra_messages),
+    }
+    return arrays, meta
+
+
+def exchange_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> Exchange:
+    """The result as it was."""
+    rounds = tuple(
+        Round(
+            num_sweeps=int(count),
+            log_z0=meta["log_z0"],
+            **{name: arrays[name][i] for name in _OF_ROUNDS},
+        )
+        for i, count in enumerate(arrays["num_sweeps"])
+    )
+    return Exchange(
+        rounds=rounds,
+        log_z0=meta["log_z0"],
+        seed=meta["seed"],
+        purpose=meta["purpose"],
+        draws=arrays["draws"],
+        seconds=meta["seconds"],
+        extra_messages=tuple(meta["messages"]),
+    )
