@@ -7,15 +7,19 @@ often finds, so
     1   from every base that the model names, some chains are annealed (`scout`);
     2   to their last states, with flattened weights, a mixture is fitted (`bases/fit_mixture.py`);
     3   from that mixture some chains are annealed again, and the mixture is fitted to where all ended;
-    4   of all these bases the first is the one whose path is cheapest, among those that find the mass.
+    4   a product is fitted to the same states; and of all these bases one is taken.
 
 Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base
-whose log Z is clearly the smaller misses something. Cost is (∫ √(g tau))^2, the predicted K Var[log w]; a
-pilot whose weights are worse than its survey predicts is charged for what they say. The mixture has seen
-what all pilots found, so it is taken unless it costs too much and a named base is clearly cheaper.
+whose log Z is clearly the smaller misses something and is not taken. Cost is (∫ √(g tau))^2, the predicted
+K Var[log w]; a pilot whose weights are worse than its survey predicts is charged for what they say.
 
-The second base is the best of the others by the same rules; a share of the chains starts there
-(`second_opinion.py`). All chains of pilots use streams of their own and enter no weight.
+A wide base that is cheap enough is the safest, because its chains start everywhere: of the named bases
+that cost less than 0.1 K the first is taken (the flat one, where it is among them). Else the mixture, which
+has seen what all pilots found; else, where that costs more than K / 2, the cheapest.
+
+The second base is unlike the first: a fitted one beside a named one, a named one beside a fitted one, among
+those that find the mass. A share of the chains starts there (`second_opinion.py`). All chains of pilots use
+streams of their own and enter no weight.
 """
 
 import dataclasses
@@ -51,8 +55,12 @@ _SURVEY_SHARE, _PILOT_SHARE = 0.01, 0.05  # of the run's sweeps, for every base 
 _SECOND_SHARE, _LEAST_SECOND = 5, 100  # first chains for each second one; second chains at least
 _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
-_MISSES = 0.1  # nats, and 3 standard errors: a base so far below the largest log Z misses something
-_CHEAP, _CLEARLY_CHEAPER = 0.5, 0.25  # Var[log w] of the run to come; share of the other's cost
+_MISSES = (
+    0.02  # nats, and 3 standard errors: a base so far below the largest log Z misses something
+)
+_EASY, _CHEAP = 0.1, 0.5  # Var[log w] of the run to come: from a named base, from a mixture
+_WIDE_PRICE = 4.0  # a named base must be so much cheaper than a fitted one, where none is easy
+_MOST_COMPONENTS = 16
 
 OnProgress = Callable[[Progress], None]
 
@@ -156,8 +164,10 @@ class _Searcher:
             std_err = delta_std_err(run.log_weights)
         return Scout(base, path, terrain, float(log_z), float(std_err), run)
 
-    def fitted(self, scouts: Sequence[Scout], word: str) -> MixtureBase:
-        """A mixture fitted to where the chains of these pilots ended."""
+    def fitted(
+        self, scouts: Sequence[Scout], word: str, most: int = _MOST_COMPONENTS
+    ) -> MixtureBase:
+        """A mixture fitted to where the chains of these pilots ended; a product where `most` is 1."""
         runs = [one.run for one in scouts if one.run is not None]
         log_weights = np.concatenate(
             [run.log_z0 + run.log_weights - np.log(run.num_chains) for run in runs]
@@ -166,7 +176,8 @@ class _Searcher:
         units = units_of(scouts[0].path)
         weights = flattened(log_weights, _KEPT * log_weights.size)
         seed = derive_seed(self.seed, "base", word)
-        return fit_mixture(units, states, weights, seed=seed, name="fitted")
+        name = "fitted" if most > 1 else "fitted-product"
+        return fit_mixture(units, states, weights, most=most, seed=seed, name=name)
 
 
 def search_bases(
@@ -189,10 +200,15 @@ def search_bases(
         searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
     ]
     rough = searcher.scout(searcher.fitted(named, "rough fit"), "rough", with_run=True)
-    fitted = searcher.scout(searcher.fitted([*named, rough], "fit"), "fitted", with_run=True)
-    tried = (*named, fitted)
-    first = _cheapest(tried, num_steps, preferred=fitted)
-    second = _cheapest([one for one in tried if one is not first], num_steps, among=tried)
+    seen = [*named, rough]
+    fitted = [searcher.scout(searcher.fitted(seen, "fit"), "fitted", with_run=True)]
+    base = fitted[0].base
+    if isinstance(base, MixtureBase) and base.num_components > 1:
+        product = searcher.fitted(seen, "product", most=1)
+        fitted.append(searcher.scout(product, "product", with_run=True))
+    tried = (*named, *fitted)
+    first = _first(named, fitted, num_steps)
+    second = _second(first, named, fitted, num_steps)
     spent = sum(one.sweeps for one in (*tried, rough))
     return BaseChoice(first, second, tried, spent, time.monotonic() - began)
 
@@ -227,34 +243,43 @@ def choose_second(
     return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began)
 
 
-def _cheapest(
-    scouts: Sequence[Scout],
-    num_steps: int,
-    *,
-    preferred: Scout | None = None,
-    among: Sequence[Scout] = (),
+def _first(named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int) -> Scout:
+    """The base to start from, of those that find the mass."""
+    finding = _finding((*named, *fitted))
+    easy = [one for one in named if one in finding and one.cost < _EASY * num_steps]
+    if easy:  # the flattest is named first
+        return easy[0]
+    mixture = fitted[0]
+    if mixture in finding and mixture.cost < _CHEAP * num_steps:
+        return mixture
+    return min(finding, key=lambda one: one.cost * (1 if one in fitted else _WIDE_PRICE))
+
+
+def _second(
+    first: Scout, named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int
 ) -> Scout | None:
-    """The cheapest of those that find the mass; the preferred one unless it costs too much and another is
-    clearly cheaper.
-    """
-    if not scouts:
+    """The most unlike of the others that find the mass; if none does, the one that finds most."""
+    finding = _finding((*named, *fitted))
+    unlike = (*fitted, *named) if first in named else (*named, *fitted)
+    others = [one for one in unlike if one is not first]
+    good = [one for one in others if one in finding]
+    if not others:
         return None
-    best = max((*scouts, *among), key=lambda one: one.log_z)
-    finding = [one for one in scouts if _finds(one, best)]
-    if not finding:
-        return max(scouts, key=lambda one: one.log_z)
-    cheapest = min(finding, key=lambda one: one.cost)
-    if preferred in finding and (
-        preferred.cost < _CHEAP * num_steps or cheapest.cost > _CLEARLY_CHEAPER * preferred.cost
-    ):
-        return preferred
-    return cheapest
+    if not good:
+        return max(others, key=lambda one: one.log_z)
+    return next((one for one in good if one.cost < num_steps), min(good, key=lambda one: one.cost))
 
 
-def _finds(one: Scout, best: Scout) -> bool:
-    errors = np.array([scout.std_err for scout in (one, best)])
-    noise = np.sqrt((errors[np.isfinite(errors)] ** 2).sum())
-    return bool(one.log_z > best.log_z - _MISSES - 3 * noise)
+def _finding(scouts: Sequence[Scout]) -> list[Scout]:
+    """Those that no other shows to miss something; at least the one of the largest log Z."""
+
+    def finds(one: Scout) -> bool:
+        return all(
+            one.log_z > other.log_z - _MISSES - 3 * np.hypot(one.std_err, other.std_err)
+            for other in scouts
+        )
+
+    return [one for one in scouts if finds(one)] or [max(scouts, key=lambda one: one.log_z)]
 
 
 def second_chains(num_chains: int, is_resampled: bool = False) -> int:

@@ -75,6 +75,12 @@ class Message(enum.Enum):
         "the log weights spread widely: variance {variance:.1f}, above 1; log Z may be a lower bound",
         "",
     )
+    EXCHANGE_IS_CHEAPER = (
+        False,
+        "the pilot predicts a variance of log w of {predicted:.2g}: above 1, replica exchange has had the "
+        "smaller error at equal cost",
+        "try --method exchange",
+    )
     HOPELESS_WEIGHTS = (
         True,
         "the log weights spread over thousands of nats: variance {variance:.3g}; what the largest of them "

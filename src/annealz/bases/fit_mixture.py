@@ -26,9 +26,9 @@ __all__ = ["fit_mixture"]
 
 _NUMBERS = (1, 2, 4, 8, 16)
 _PULLS = (2.0, 8.0, 32.0)  # s
-_RESTARTS = 3
-_MOST_ROUNDS = 60
-_GAIN = 1e-4  # of the mean log-likelihood, below which EM has converged
+_RESTARTS = 2
+_MOST_ROUNDS = 40
+_GAIN = 1e-3  # of the mean log-likelihood, below which EM has converged
 _CLEARLY = 0.1  # nats a draw
 _COMMON = 0.1  # weight of the product of the common means
 _LEAST_PART = 4  # effective draws for a component
@@ -45,10 +45,14 @@ def fit_mixture(
     draws: np.ndarray,
     draw_weights: np.ndarray,
     *,
+    most: int = _NUMBERS[-1],
     seed: int = 0,
     name: str = "mixture",
 ) -> MixtureBase:
-    """The mixture that describes these draws (draws, units) of these weights, summing to one."""
+    """The mixture that describes these draws (draws, units) of these weights, summing to one.
+
+    It has at most so many components, and the common one.
+    """
     encoded = np.asarray(units.encode(np.asarray(draws, np.float32)), np.float64)
     weights = np.asarray(draw_weights, np.float64)
     weights = weights / weights.sum()
@@ -57,13 +61,18 @@ def fit_mixture(
     train, test = order[::2], order[1::2]
     effective = 1 / (weights**2).sum()
     tried: list[tuple[int, float, np.ndarray]] = []
+    share = weights[test] / weights[test].sum()
+    best = -np.inf
     for number in _NUMBERS:
-        if number > 1 and effective / 2 < _LEAST_PART * number:
+        if number > 1 and (number > most or effective / 2 < _LEAST_PART * number):
             break
+        before = best
         for pull in _PULLS:
             fit = _em(units, encoded[train], weights[train], number, pull, generator)
             tried.append((number, pull, _log_density(units, encoded[test], fit)))
-    share = weights[test] / weights[test].sum()
+            best = max(best, float(share @ tried[-1][2]))
+        if best <= before:  # more components no longer help
+            break
     scores = np.array([share @ values for _, _, values in tried])
     best = tried[int(scores.argmax())][2]
     error = [np.sqrt((share**2 * (values - best) ** 2).sum()) for _, _, values in tried]
