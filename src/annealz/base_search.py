@@ -14,7 +14,7 @@ whose log Z is clearly the smaller misses something and is not taken. Cost is (â
 K Var[log w]; a pilot whose weights are worse than its survey predicts is charged for what they say.
 
 A wide base that is cheap enough is the safest, because its chains start everywhere: of the named bases
-that cost less than 0.1 K the first is taken (the flat one, where it is among them). Else the mixture, which
+that cost less than 0.3 K the first is taken (the flat one, where it is among them). Else the mixture, which
 has seen what all pilots found; else, where that costs more than K / 2, the cheapest.
 
 The second base is unlike the first: a fitted one beside a named one, a named one beside a fitted one, among
@@ -58,7 +58,7 @@ _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flatt
 _MISSES = (
     0.02  # nats, and 3 standard errors: a base so far below the largest log Z misses something
 )
-_EASY, _CHEAP = 0.1, 0.5  # Var[log w] of the run to come: from a named base, from a mixture
+_EASY, _CHEAP = 0.3, 0.5  # Var[log w] of the run to come: from a named base, from a mixture
 _WIDE_PRICE = 4.0  # a named base must be so much cheaper than a fitted one, where none is easy
 _MOST_COMPONENTS = 16
 
