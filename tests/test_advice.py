@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import annealz
 from annealz.advice import advice_of
 from annealz.cli.retry import retry
 from annealz.diagnostics import judge
@@ -264,12 +263,3 @@ def test_a_file_decides_about_the_steps(tmp_path):
 
 def test_nothing_to_type_where_all_is_well():
     assert retry(TYPED, pieces()) is None
-
-
-def test_what_is_advised_runs():
-    """--base fitted, of an estimate that its second opinion contradicts."""
-    options = {"num_steps": 200, "num_chains": 100}
-    first = annealz.estimate_log_z(FERROMAGNET, base="visible-bias", exact_log_z=None, **options)
-    assert advice_of(first).options == {"--base": "fitted"}
-    second = annealz.estimate_log_z(FERROMAGNET, base="fitted", **options)
-    assert second.status is Status.OK
