@@ -326,6 +326,9 @@ def test_a_run_stopped_as_its_probe_begins_goes_on(tmp_path: Path, estimate: ann
 def test_every_family_from_a_base_that_was_found(name: str, seed: int):
     model = MODELS[name]
     found = annealz.estimate_log_z(model, seed=seed, **SIZE)
-    assert found.second_opinion is not None
-    assert_within_mc_error(found.log_z, exact_log_z(model), found.std_err)
-    assert found.status is annealz.Status.OK, found.messages
+    assert found.judgement.status is annealz.Status.OK, found.messages
+    assert_within_mc_error(found.first_log_z, exact_log_z(model), found.first_std_err)
+    second = found.second_opinion  # of ten models one in twenty contradicts by chance
+    assert second is not None
+    assert_within_mc_error(second.difference, 0, second.difference_std_err)
+    assert second.missed < 0.05
