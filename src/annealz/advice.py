@@ -31,6 +31,7 @@ _NO_CURE = (Message.TOO_FEW_CHAINS, Message.TOO_FEW_ISLANDS, Message.TOO_FEW_TWO
 _USUAL_STEPS = 10_000
 _MOST_LENGTHENING = 100.0
 _PREDICTED = 0.25  # of the variance seen: if the pilot predicts as much, steps are what is missing
+_NEAR = 1.5  # Var[log w]: what aims at 1 may come out so
 _MOST_WORDS = 3  # remedies in one sentence
 
 
@@ -90,7 +91,7 @@ def _steps(estimate: Estimate) -> int | None:
     if predicted is None:
         return 4 * steps if steps <= _USUAL_STEPS else None
     seen = float(judgement.variance)
-    if seen <= 1 or not predicted > _PREDICTED * seen:
+    if seen <= _NEAR or not predicted > _PREDICTED * seen:
         return None
     wanted = steps * min(max(seen, 2.0), _MOST_LENGTHENING)
     digits = 10 ** max(int(np.log10(wanted)) - 1, 0)

@@ -153,6 +153,8 @@ def choose_problem(
         shown = first if marginal == "auto" else found.check_marginal(marginal)
         is_fitted = isinstance(base, str) and base == "fitted" and bool(found.named_bases())
         is_asked = is_fitted or (isinstance(base, str) and base == "auto")
+        if is_fitted and data is not None:
+            raise ValueError("data serve the base-rate base only, got base 'fitted'.")
         chosen = found.flat_base() if is_fitted else found.choose_base(base, data)
         path = found.path(chosen, shown)
         layer = marginal if len(found.marginals) > 1 else None

@@ -56,6 +56,7 @@ def fit_mixture(
     """
     encoded = np.asarray(units.encode(np.asarray(draws, np.float32)), np.float64)
     weights = np.asarray(draw_weights, np.float64)
+    encoded, weights = encoded[weights > 0], weights[weights > 0]  # so that neither half is empty
     weights = weights / weights.sum()
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(encoded))

@@ -64,11 +64,12 @@ class MixtureBase(AbstractBase):
         """The mixture with these means (components, units) of binary units, or these frequencies
         (components, units, states) of units of several states, and these weights, equal by default.
         """
-        array = np.asarray(means, np.float64)
-        if array.ndim not in (2, 3) or 0 in array.shape:
+        array = _numbers(means)
+        if array is None or array.ndim not in (2, 3) or 0 in array.shape:
+            got = "rows of unequal size" if array is None else f"shape {array.shape}"
             raise ValueError(
-                "the means of a mixture must be (components, units), or (components, units, states), got "
-                f"shape {array.shape}: components must all have the same size."
+                "the means of a mixture must be numbers (components, units), or (components, units, "
+                f"states), got {got}: components must all have the same size."
             )
         wrong = ~((array > 0) & (array < 1))
         if wrong.any():
@@ -99,24 +100,24 @@ class MixtureBase(AbstractBase):
         name: str = "mixture",
     ) -> Self:
         """The mixture of products of such units with these natural parameters (components, fields)."""
-        array = np.asarray(logits, np.float32)
-        if array.ndim != 2 or not np.isfinite(array).all():
-            raise ValueError(
-                f"the parameters of a mixture must be a finite matrix, got shape {array.shape}."
-            )
+        array = _numbers(logits)
+        if array is None or array.ndim != 2 or not np.isfinite(array).all():
+            got = "rows of unequal size" if array is None else f"shape {array.shape}"
+            raise ValueError(f"the parameters of a mixture must be a finite matrix, got {got}.")
         count = array.shape[0]
-        shares = np.full(count, 1 / count) if weights is None else np.asarray(weights, np.float64)
-        if shares.shape != (count,):
-            raise ValueError(
-                f"a mixture of {count} components needs {count} weights, got shape {shares.shape}."
-            )
+        shares = np.full(count, 1 / count) if weights is None else _numbers(weights)
+        if shares is None or shares.shape != (count,):
+            got = "something else" if shares is None else f"shape {shares.shape}"
+            raise ValueError(f"a mixture of {count} components needs {count} weights, got {got}.")
         if not ((shares > 0).all() and abs(shares.sum() - 1) < _SUM_TOLERANCE):
             raise ValueError(
                 "the weights of a mixture must be positive and sum to one, got the least "
                 f"{shares.min():g} and the sum {shares.sum():g}: divide them by their sum."
             )
         log_shares = np.log(shares / shares.sum())
-        return cls(jnp.asarray(log_shares, jnp.float32), jnp.asarray(array), units, name)
+        return cls(
+            jnp.asarray(log_shares, jnp.float32), jnp.asarray(array, jnp.float32), units, name
+        )
 
     @property
     def num_components(self) -> int:
@@ -165,6 +166,14 @@ class MixtureBase(AbstractBase):
         return jax.nn.logsumexp(terms, axis=-1) + self.units.reference(x)
 
 
+def _numbers(values: ArrayLike) -> np.ndarray | None:
+    """As float64; None where they make no array of numbers."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
 def draw_one_of(bits: Bits, logits: Float[Array, "chains options"]) -> Float[Array, "..."]:
     """One option for every chain, with these logits: a row of zeros and a one."""
     number = logits.shape[-1]
@@ -174,15 +183,17 @@ def draw_one_of(bits: Bits, logits: Float[Array, "chains options"]) -> Float[Arr
 
 def check_units(base: MixtureBase, units: AbstractUnits, num_fields: int, what: str) -> None:
     """Refuse a mixture over other units than those that are annealed."""
-    same = type(base.units) is type(units) and base.logits.shape[1] == num_fields
+    states = units.num_states if isinstance(units, SoftmaxUnits) else 1
+    own = base.units.num_states if isinstance(base.units, SoftmaxUnits) else 1
+    same = type(base.units) is type(units) and base.logits.shape[1] == num_fields and own == states
+    wanted = f" of {states} states" if states > 1 else ""
     if same and isinstance(units, GaussianUnits):
         assert isinstance(base.units, GaussianUnits)
-        same = bool(np.array_equal(base.units.scale, units.scale))
+        same, wanted = bool(np.array_equal(base.units.scale, units.scale)), " of the model's scale"
     if not same:
-        states = units.num_states if isinstance(units, SoftmaxUnits) else 1
-        kind = f" of {states} states" if states > 1 else ""
+        kind = type(base.units).__name__.removesuffix("Units")
+        given = f" of {own} states" if own > 1 else ""
         raise ValueError(
-            f"a mixture base of {what} must be over the {num_fields // states} units{kind} that are "
-            f"annealed, got one over {base.num_units} "
-            f"{type(base.units).__name__.removesuffix('Units')} units."
+            f"a mixture base of {what} must be over the {num_fields // states} units{wanted} that are "
+            f"annealed, got one over {base.num_units} {kind} units{given}."
         )

@@ -23,6 +23,8 @@ def retry(arguments: list[str], result: Estimate | ExchangeEstimate) -> str | No
     if not options or ({"--steps", "--chains"} & {*options} and (has_wish or is_file)):
         return None
     dropped = {*options, "--out"}  # a folder holds one run
+    if "--base" in options:
+        dropped.add("--data")  # which serve another base
     if "--method" in options:  # exchange has no schedule, and takes no such wishes
         dropped |= {
             "--schedule",

@@ -1,0 +1,334 @@
+"""Bases found by pilots: what is chosen, what it costs, and that it changes no bit of the run.
+
+The model is a ferromagnetic RBM with two phases of equal mass, all units off and all units on. From its
+visible bias no chain reaches the second phase.
+"""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import annealz
+from annealz import base_search
+from annealz.base_search import (
+    BaseChoice,
+    Scout,
+    _cheapest,
+    choose_second,
+    search_bases,
+    second_chains,
+    units_of,
+)
+from annealz.bases.mixture import MixtureBase
+from annealz.models.exact import exact_log_z
+from annealz.problem import choose_problem
+from annealz.random import derive_seed
+from annealz.testing import GaussianPath, assert_within_mc_error
+from annealz.units import BernoulliUnits, SoftmaxUnits
+from test_families import MODELS
+from test_mixture import stop_in
+
+J = 1.5
+FERROMAGNET = annealz.RBM(np.full((10, 12), J), np.full(10, -6 * J), np.full(12, -5 * J))
+EXACT = exact_log_z(FERROMAGNET)
+SIZE = {"num_steps": 200, "num_chains": 100}
+
+
+def without_seconds(result: annealz.Estimate) -> dict:
+    return {name: value for name, value in result.to_dict().items() if name != "seconds"}
+
+
+def check_same(one: annealz.Estimate, two: annealz.Estimate) -> None:
+    """To the last bit."""
+    assert without_seconds(one) == without_seconds(two)
+    for first, second in zip(one.runs, two.runs, strict=True):
+        assert (first is None) == (second is None)
+        if first is not None and second is not None:
+            np.testing.assert_array_equal(first.log_weights, second.log_weights)
+            np.testing.assert_array_equal(first.states, second.states)
+
+
+@pytest.fixture(scope="module")
+def scouts() -> list[Scout]:
+    """All that the search of the next fixture tried, the rough fit included."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def choice(scouts: list[Scout]) -> BaseChoice:
+    whole = base_search._Searcher.scout
+
+    def scout(self, *given, **options):
+        scouts.append(whole(self, *given, **options))
+        return scouts[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base_search._Searcher, "scout", scout)
+        return search_bases(FERROMAGNET, "visible", FERROMAGNET.kernel(), seed=3, **SIZE)
+
+
+@pytest.fixture(scope="module")
+def estimate() -> annealz.Estimate:
+    return annealz.estimate_log_z(FERROMAGNET, seed=3, **SIZE)
+
+
+def scout_of(choice: BaseChoice, name: str) -> Scout:
+    return next(one for one in choice.tried if one.name == name)
+
+
+# --- what is found ---------------------------------------------------------------------------
+
+
+def test_the_base_found_holds_both_phases(choice: BaseChoice):
+    missing = scout_of(choice, "visible-bias")
+    assert missing.log_z < EXACT - 0.5  # one phase of two, and its weights look perfect
+    assert missing.std_err < 0.05
+    first = choice.first
+    assert first is not None
+    assert first.run is not None
+    assert first.name == "fitted"
+    assert isinstance(first.base, MixtureBase)
+    assert_within_mc_error(first.log_z, EXACT, first.std_err)
+    ends = first.run.states.mean(1)
+    assert min((ends < 0.5).mean(), (ends > 0.5).mean()) > 0.2
+
+
+def test_the_second_base_is_another_one(choice: BaseChoice):
+    assert choice.first is not None
+    assert choice.second is not None
+    assert choice.second.base.digest != choice.first.base.digest
+    assert choice.second.name == "uniform"  # which finds both phases
+    assert [one.name for one in choice.tried] == ["uniform", "visible-bias", "fitted"]
+
+
+def test_the_reason_in_words(choice: BaseChoice):
+    assert choice.reason is not None
+    assert choice.reason.startswith("fitted: predicted K Var[log w] ")
+    for words in ("log Z of the pilot", "; the others uniform ", ", visible-bias "):
+        assert words in choice.reason
+    assert dataclasses.replace(choice, first=None).reason is None
+    alone = dataclasses.replace(choice, tried=choice.tried[-1:])
+    assert alone.reason is not None
+    assert "others" not in alone.reason
+
+
+def test_every_sweep_of_a_pilot_is_charged(choice: BaseChoice, scouts: list[Scout]):
+    assert [one.name for one in scouts] == ["uniform", "visible-bias", "fitted", "fitted"]
+    assert choice.sweeps == sum(one.sweeps for one in scouts)
+    for one in scouts:
+        assert one.run is not None
+        assert one.sweeps == one.terrain.sweeps + one.run.sweeps
+    assert choice.seconds > 0
+
+
+def test_pilots_have_streams_of_their_own(scouts: list[Scout], estimate: annealz.Estimate):
+    runs = [one.run for one in scouts] + [run for run in estimate.runs if run is not None]
+    streams = {(run.seed, run.purpose) for run in runs if run is not None}
+    assert len(streams) == len(runs)
+    words = ("uniform", "visible-bias", "rough", "fitted")
+    assert {seed for seed, purpose in streams if purpose == "pilot"} == {
+        derive_seed(3, "base", word) for word in words
+    }
+    assert {purpose for seed, purpose in streams if seed == 3} == {"anneal", "second", "probe"}
+
+
+# --- the rule --------------------------------------------------------------------------------
+
+
+def imagined(log_z: float, cost: float, std_err: float = 0.01) -> Scout:
+    """A scout of which only these numbers count."""
+
+    class Imagined(Scout):
+        @property
+        def cost(self) -> float:
+            return cost
+
+    nothing = object()
+    return Imagined(nothing, nothing, nothing, log_z, std_err)  # type: ignore
+
+
+def test_the_cheapest_base_that_finds_the_mass():
+    low, dear, cheap = imagined(3.0, 1.0), imagined(5.0, 900.0), imagined(4.98, 80.0)
+    assert _cheapest([low, dear, cheap], 100) is cheap
+    assert _cheapest([low, dear, cheap], 100, preferred=dear) is cheap  # clearly cheaper
+    assert _cheapest([low, dear, cheap], 10_000, preferred=dear) is dear  # cheap enough itself
+    near = imagined(5.0, 300.0)
+    assert _cheapest([low, near, cheap], 100, preferred=near) is near  # not clearly cheaper
+    assert _cheapest([low, cheap], 100, preferred=low) is cheap  # what misses is never taken
+    assert _cheapest([low, imagined(3.5, 2.0)], 100, among=[cheap]) is not low  # the larger one
+    assert _cheapest([], 100) is None
+
+
+def test_a_wide_error_excuses_a_low_log_z():
+    unsure, best = imagined(3.0, 1.0, 1.0), imagined(5.0, 900.0)
+    assert _cheapest([unsure, best], 100) is unsure
+    unknown = imagined(3.0, 1.0, np.inf)  # counts as no error, not as an excuse
+    assert _cheapest([unknown, best], 100) is best
+
+
+def test_a_fifth_of_the_chains_but_enough_to_be_judged():
+    assert [second_chains(n) for n in (10, 100, 300, 1000)] == [10, 100, 100, 200]
+    assert [second_chains(n, True) % 2 for n in (100, 1000)] == [0, 0]
+
+
+def test_the_kind_of_the_annealed_units():
+    means = MixtureBase.from_means(np.repeat([[0.3], [0.6]], 12, 1))
+    assert isinstance(units_of(FERROMAGNET.path(means)), BernoulliUnits)
+    potts = MODELS["potts"]
+    assert isinstance(units_of(potts.path(potts.choose_base())), SoftmaxUnits)
+    with pytest.raises(ValueError, match="no base can be fitted to the states of a GaussianPath"):
+        units_of(GaussianPath(1.0, 2.0))
+
+
+# --- the front door --------------------------------------------------------------------------
+
+
+def test_the_front_door_takes_what_was_found(choice: BaseChoice, estimate: annealz.Estimate):
+    assert choice.first is not None
+    assert estimate.base == "fitted"
+    assert estimate.settings["base_digest"] == choice.first.base.digest
+    assert estimate.settings["base_reason"] == estimate.to_dict()["base_reason"] == choice.reason
+    assert estimate.second_opinion is not None
+    assert estimate.second_opinion.base == "uniform"
+    assert estimate.status is annealz.Status.OK
+    assert_within_mc_error(estimate.log_z, EXACT, estimate.std_err)
+
+
+def test_pilots_are_charged_and_enter_no_weight(choice: BaseChoice, estimate: annealz.Estimate):
+    """The run is that from the same base, given by hand."""
+    assert choice.first is not None
+    problem = choose_problem(FERROMAGNET)
+    assert problem.is_open
+    ready = problem.prepared(3, 200, 100, second_opinion=True)
+    assert (ready.pilot_sweeps, ready.is_open) == (choice.sweeps, False)
+    assert ready.second_path is not None
+    assert ready.second_path.base.digest == choice.second.base.digest  # type: ignore
+    schedule = estimate.schedule.provenance["pilot_sweeps"]
+    assert estimate.sweeps["pilot"] == choice.sweeps + schedule
+    assert choose_problem(FERROMAGNET).prepared(3, 200, 100).second_path is None
+    alone = annealz.estimate_log_z(
+        FERROMAGNET, base=choice.first.base, second_opinion=False, seed=3, **SIZE
+    )
+    np.testing.assert_array_equal(alone.log_weights, estimate.log_weights)
+    assert alone.sweeps["pilot"] == schedule
+
+
+def test_fitted_is_asked_for_by_name(estimate: annealz.Estimate):
+    problem = choose_problem(FERROMAGNET, base="fitted")
+    assert problem.is_open
+    known = dataclasses.replace(FERROMAGNET, visible_means=np.full(12, 0.5, np.float32))
+    assert not choose_problem(known).is_open  # a base rate is known
+    assert choose_problem(known, base="fitted").is_open
+    assert not choose_problem(FERROMAGNET, base="uniform").is_open
+    again = annealz.estimate_log_z(FERROMAGNET, base="fitted", seed=3, **SIZE)
+    check_same(again, estimate)
+
+
+def test_a_given_base_gets_a_second_one():
+    given = FERROMAGNET.choose_base("visible-bias")
+    options = {"seed": 3, **SIZE}
+    found = choose_second(FERROMAGNET, "visible", FERROMAGNET.kernel(), given, **options)
+    assert (found.first, found.reason) == (None, None)
+    assert found.second is not None
+    assert found.second.name == "uniform"
+    assert found.sweeps == sum(one.sweeps for one in found.tried)
+
+
+@pytest.mark.slow
+def test_where_no_other_base_is_named_one_is_fitted():
+    """A Potts model without fields names the uniform base alone."""
+    model = annealz.Potts.square((2, 4), 3, 0.7)
+    assert [*model.named_bases()] == ["uniform"]
+    found = choose_second(model, "visible", model.kernel(), model.flat_base(), **SIZE)
+    assert found.second is not None
+    assert found.second.name == "fitted"
+    assert found.sweeps > sum(one.sweeps for one in found.tried)  # and the pilot it was fitted to
+
+
+class Ring(annealz.AbstractModel):
+    """A model that names no bases."""
+
+    name: str = "ring"
+
+    def log_density(self, x):
+        return -0.5 * (x**2).sum(-1)
+
+    def base(self):
+        return annealz.GaussianBase.standard(2)
+
+    def kernel(self):
+        return annealz.RandomWalk(step_size=0.5)
+
+
+def test_models_without_named_bases_are_left_alone():
+    problem = choose_problem(Ring())
+    assert Ring().named_bases() == {}
+    assert not problem.is_open
+    with pytest.raises(ValueError, match="unknown base 'fitted'"):
+        choose_problem(Ring(), base="fitted")
+    ready = dataclasses.replace(problem, kernel=annealz.BlockGibbs())  # which takes no tuning
+    ready = ready.prepared(0, 10, 10, second_opinion=True)
+    assert (ready.second_path, ready.base_reason, ready.pilot_sweeps) == (None, None, 0)
+
+
+def test_a_given_path_is_left_alone():
+    path = FERROMAGNET.path(FERROMAGNET.flat_base())
+    ready = choose_problem(FERROMAGNET, path=path).prepared(0, 10, 10, second_opinion=True)
+    assert (ready.second_path, ready.pilot_sweeps) == (None, 0)
+
+
+# --- the same bits however it is run ---------------------------------------------------------
+
+
+def test_chunks_change_no_bit(estimate: annealz.Estimate):
+    check_same(annealz.estimate_log_z(FERROMAGNET, seed=3, chunk_steps=7, **SIZE), estimate)
+
+
+@pytest.mark.parametrize("stage", ["second", "probe"])
+def test_a_run_stopped_in_its_second_opinion_goes_on(
+    stage: str, tmp_path: Path, estimate: annealz.Estimate
+):
+    with pytest.raises(KeyboardInterrupt):
+        annealz.estimate_log_z(
+            FERROMAGNET,
+            seed=3,
+            out=tmp_path / "r",
+            chunk_steps=10,
+            on_progress=stop_in(stage),
+            **SIZE,
+        )
+    files = {file.name for file in (tmp_path / "r").iterdir()}
+    assert "part-1.npz" in files
+    assert ("second.npz" in files) == (stage == "probe")
+    seen = []
+    again = annealz.resume(tmp_path / "r", on_progress=seen.append)
+    done = {now.stage for now in seen if now.step > 0}  # more than begun
+    assert done == ({"second", "probe"} if stage == "second" else {"probe"})
+    check_same(again, estimate)
+    check_same(annealz.resume(tmp_path / "r"), estimate)  # and read once more
+
+
+def test_a_run_stopped_as_its_probe_begins_goes_on(tmp_path: Path, estimate: annealz.Estimate):
+    with pytest.raises(KeyboardInterrupt):
+        annealz.estimate_log_z(
+            FERROMAGNET, seed=3, out=tmp_path / "r", on_progress=stop_in("probe", 0), **SIZE
+        )
+    check_same(annealz.resume(tmp_path / "r"), estimate)
+
+
+# --- every family ----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_family_from_a_base_that_was_found(name: str, seed: int):
+    model = MODELS[name]
+    found = annealz.estimate_log_z(model, seed=seed, **SIZE)
+    assert found.judgement.status is annealz.Status.OK, found.messages
+    assert_within_mc_error(found.first_log_z, exact_log_z(model), found.first_std_err)
+    second = found.second_opinion  # of ten models one in twenty contradicts by chance
+    assert second is not None
+    assert_within_mc_error(second.difference, 0, second.difference_std_err)
+    assert second.missed < 0.05
