@@ -183,7 +183,7 @@ def compare_opinions(
         findings[Message.SECOND_IS_LOWER] = Message.SECOND_IS_LOWER.say(**values)
     if missed > _MISSED:
         kind = Message.MISSED_REGION
-        findings[kind] = kind.say(base=base, missed=100 * missed)
+        findings[kind] = kind.say(base=base, missed=100 * missed / (1 + missed))
     return SecondOpinion(
         base=base,
         log_z=own,
