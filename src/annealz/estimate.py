@@ -21,7 +21,7 @@ from annealz.numerics import finite_or_none
 from annealz.run import Run, Runs, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.second_opinion import SecondOpinion
-from annealz.status import Findings, Status, against_exact, status_of
+from annealz.status import Findings, Message, Status, against_exact, status_of
 from annealz.table import as_text
 from annealz.terrain import Terrain, terrain_of
 from annealz.thermodynamic import Integral, thermodynamic_log_z
@@ -164,6 +164,10 @@ class Estimate(Drawn):
         {}
         """
         findings = dict(self._judgement.findings)
+        drawn = self.settings.get("exchange")
+        if drawn is not None and drawn["status"] == Status.UNRELIABLE.value:
+            kind = Message.UNTRUSTED_DRAWS
+            findings[kind] = kind.say(why=" ".join(drawn["messages"]).rstrip("."))
         if self.second_opinion is not None:
             findings |= self.second_opinion.findings
         findings |= against_exact(self.log_z, self.std_err, self.exact_log_z)

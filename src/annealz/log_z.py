@@ -27,7 +27,9 @@ from annealz.names import DEFAULT_SCHEDULE, PILOTED
 from annealz.paths.abstract import AbstractPath
 from annealz.plan import plan_schedule
 from annealz.problem import choose_problem
-from annealz.random import check_seed
+from annealz.random import check_seed, derive_seed
+from annealz.replicas.exchange import exchange
+from annealz.replicas.ladder import LEAST_SWEEPS
 from annealz.replicas.log_z import resume_exchange
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
@@ -37,7 +39,7 @@ from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.show.live import shown
 from annealz.sizing import Forecast, Timing, forecast, time_steps
-from annealz.stages import begin
+from annealz.stages import begin, in_stage
 from annealz.together import together
 from annealz.versions import versions
 
@@ -114,7 +116,8 @@ def estimate_log_z(
         log Z is then BAR's, between bounds from both sides.
     second_opinion : anneal a fifth as many chains from a second, unlike base as well, where the model has
         one. An estimate that they contradict is never ok.
-    draws : draws of the target to start the reverse run from, (num_chains, variables)
+    draws : draws of the target to start the reverse run from, (num_chains, variables); or "exchange", which
+        takes them from replica exchange of as many sweeps as the run has steps, charged
     along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
     observe : functions of the annealed variables (chains, ...), or observers, by name; their weighted
@@ -204,7 +207,10 @@ def estimate_log_z(
     check_memory(path, num_chains)  # before a pilot, not after
     if resample is not None:
         Resampling(resample, island_size(num_chains))  # refuses what it cannot do
-    start = None if draws is None else check_start(problem.path, draws, num_chains, "draws")
+    is_exchanged = isinstance(draws, str)
+    start = None
+    if draws is not None and not is_exchanged:
+        start = check_start(problem.path, draws, num_chains, "draws")
     wanted_chains = num_chains
     part_chains = None
     if target_std_err is not None:
@@ -283,7 +289,20 @@ def estimate_log_z(
         "pilot_seconds": pilot_seconds,
         "versions": versions(),
     }
-    if two_sided:
+    if two_sided and is_exchanged:
+        begin(on_progress, "draws")
+        drawn = exchange(
+            path,
+            kernel,
+            num_sweeps=max(schedule.num_steps, LEAST_SWEEPS),
+            num_draws=num_chains,
+            seed=derive_seed(seed, "exchange draws"),
+            on_progress=in_stage(on_progress, "draws"),
+        )
+        start = check_start(problem.path, drawn.draws, num_chains, "draws")
+        settings |= {"draws": "exchange", "draw_sweeps": drawn.sweeps}
+        settings["exchange"] = {"status": drawn.status.value, "messages": list(drawn.messages)}
+    elif two_sided:
         is_own = not given["path"]  # the layer of a given path is not known
         settings |= _draw_settings(problem.model, is_own, start, num_chains, schedule.num_steps)
     second_schedule = None
@@ -388,6 +407,8 @@ def _check_together(given_chains, target_std_err, max_seconds, resample, two_sid
             "resample and two_sided cannot both be given: resampled chains have no reverse; leave one "
             "out."
         )
+    if isinstance(draws, str) and draws != "exchange":
+        raise ValueError(f'draws must be states of the model, or "exchange", got {draws!r}.')
     if draws is not None and not two_sided:
         raise ValueError("draws are where a reverse run starts: give two_sided=True with them.")
 

@@ -172,6 +172,11 @@ class Message(enum.Enum):
         "trust the two sides together",
     )
 
+    UNTRUSTED_DRAWS = (
+        True,
+        "the reverse draws come from replica exchange that cannot be trusted: {why}",
+        "",
+    )
     # of a second opinion, and of the exact value
     SECOND_IS_HIGHER = (
         True,

@@ -16,6 +16,7 @@ __all__ = [
     "Coordinator",
     "Data",
     "Distributed",
+    "Draws",
     "Ensembles",
     "Exact",
     "Force",
@@ -86,6 +87,12 @@ MaxSeconds = Annotated[
 ]
 TwoSided = Annotated[
     bool, typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides.")
+]
+Draws = Annotated[
+    str | None,
+    typer.Option(
+        help="Where --two-sided starts in reverse: exchange (by default exact or forward)."
+    ),
 ]
 SecondOpinion = Annotated[
     bool,

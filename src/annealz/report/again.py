@@ -56,6 +56,7 @@ def estimate_again(
         "data": bool(asked.get("data")) or None,
         "resample": settings.get("resample"),
         "two_sided": settings.get("two_sided") or None,
+        "draws": "exchange" if settings.get("draws") == "exchange" else None,
         "second_opinion": False if settings.get("second_opinion") is False else None,
         "along": settings.get("along"),
     }
