@@ -21,7 +21,8 @@ from annealz.testing import assert_within_mc_error, random_rbm
 MODEL = random_rbm(5, 8, 0.7, seed=11)
 HARD = random_rbm(5, 8, 2.0, seed=11)
 LARGE = random_rbm(26, 27, 0.1, seed=3)  # no layer can be enumerated
-STEPS = {"schedule": "linear", "num_steps": 40}
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
+STEPS = {"schedule": "linear", "num_steps": 40, **PLAIN}
 
 
 def words_of(kind: Message) -> str:
@@ -88,7 +89,7 @@ def test_a_run_that_missed_its_target_goes_on_once(tmp_path: Path):
     assert np.array_equal(result.log_weights[:first], alone.log_weights)
     more = more_chains(alone.log_weights, 0.02)
     assert result.num_chains == first + more
-    path = annealz.GeometricPath(choose_base(HARD, "auto", None), HARD)
+    path = annealz.GeometricPath(choose_base(HARD, "visible-bias", None), HARD)
     second = annealz.anneal(
         path, annealz.BlockGibbs(), annealz.linear(40), num_chains=more, seed=7, purpose="anneal 2"
     )
@@ -187,7 +188,7 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
 
 def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     """0.8 of the time for 10,000 steps of 1,000 chains that would take ten times or a thousand as long."""
-    options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0}
+    options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}
     fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 4_000_000, **options)
     assert (fewer.num_steps, fewer.num_chains) == (10_000, 400)
     assert "allowed 400 of 1000 chains" in out_of_time(fewer)[0]
@@ -399,7 +400,8 @@ def test_what_contradicts_itself_is_refused_before_any_work(
     monkeypatch.setattr(runner, "anneal", never)
     for name in ("plan_schedule", "forecast"):
         monkeypatch.setattr(door, name, never)
-    monkeypatch.setattr("annealz.problem.choose_marginal", never)
+    for name in ("choose_marginal", "search_bases", "choose_second"):
+        monkeypatch.setattr(f"annealz.problem.{name}", never)
     with pytest.raises(ValueError, match=words) as refusal:
         annealz.estimate_log_z(MODEL, out=tmp_path / "r", **options)
     text = str(refusal.value)
@@ -442,6 +444,7 @@ def test_likelihoods_take_estimates_of_every_kind(kind, request):
 def test_only_a_low_log_z_makes_the_likelihood_an_upper_bound():
     rows = exact_samples(HARD, 30, 1)[0]
     options = {"schedule": "linear", "num_steps": 1, "num_chains": 9, "base": "uniform"}
+    options["second_opinion"] = False
     for two_sided in (False, True):
         estimate = annealz.estimate_log_z(HARD, two_sided=two_sided, **options)
         assert estimate.status is annealz.Status.UNRELIABLE
@@ -467,7 +470,7 @@ def test_log_z_along_the_path_and_by_integration(both, islands):
 
 def test_log_z_is_told_at_the_betas_asked_for(tmp_path):
     model = annealz.testing.random_rbm(4, 6, 0.7, seed=1)
-    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50, "seed": 3}
+    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50, "seed": 3, **PLAIN}
     result = annealz.estimate_log_z(model, along=[0.5, 1.0], out=tmp_path / "run", **options)
     told = result.to_dict()["along"]
     assert told["betas"] == [0.5, 1.0]

@@ -21,13 +21,16 @@ from annealz.formats.record import load_record, save_record
 from annealz.plots import style
 from annealz.report import render_report
 from annealz.report.again import estimate_again
+from annealz.run import Runs
 from annealz.runner import estimate_of, read_estimate
 from annealz.testing import random_rbm
 from test_cli import refused, run
 
 MODEL = random_rbm(4, 6, 0.5, 1)
 HOSTILE = "<script>alert('$x^$')</script>&\"<img src=http://x.invalid/y onerror=alert(1)>"
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
 QUICK = ["estimate", "m.npz", "--schedule", "linear", "--steps", "5", "--chains", "60", "--quiet"]
+QUICK += ["--base", "visible-bias", "--no-second-opinion"]
 SECTIONS = [
     "Result",
     "The path and its schedule",
@@ -95,7 +98,9 @@ def folder(tmp_path_factory) -> Path:
     """A finished run of a model with a hostile name."""
     home = tmp_path_factory.mktemp("run")
     save_rbm(home / "model.npz", MODEL, {"name": HOSTILE})
-    annealz.estimate_log_z(home / "model.npz", num_steps=40, num_chains=60, out=home / "run")
+    annealz.estimate_log_z(
+        home / "model.npz", num_steps=40, num_chains=60, out=home / "run", **PLAIN
+    )
     return home / "run"
 
 
@@ -107,14 +112,19 @@ def estimate(folder) -> annealz.Estimate:
 @pytest.fixture(scope="module")
 def both() -> annealz.Estimate:
     return annealz.estimate_log_z(
-        MODEL, schedule="linear", num_steps=40, num_chains=60, two_sided=True
+        MODEL, schedule="linear", num_steps=40, num_chains=60, two_sided=True, **PLAIN
     )
 
 
 @pytest.fixture(scope="module")
 def comparison():
     return compare_schedules(
-        MODEL, schedules=["linear", "sm08"], num_steps=40, num_chains=60, num_replicates=2
+        MODEL,
+        schedules=["linear", "sm08"],
+        num_steps=40,
+        num_chains=60,
+        num_replicates=2,
+        base="visible-bias",
     )
 
 
@@ -193,8 +203,9 @@ def test_evaluations_of_a_density_are_told():
 
 
 def test_a_bad_status_says_why_and_what_to_do(tmp_path):
-    save_rbm(tmp_path / "m.npz", random_rbm(8, 12, 3.0, 1))
-    bad = annealz.estimate_log_z(tmp_path / "m.npz", schedule="linear", num_steps=4, num_chains=100)
+    save_rbm(tmp_path / "m.npz", random_rbm(27, 28, 2.0, 1))  # no layer can be enumerated
+    options = {"schedule": "linear", "num_steps": 4, "num_chains": 100}
+    bad = annealz.estimate_log_z(tmp_path / "m.npz", **options, **PLAIN)
     assert bad.status is annealz.Status.UNRELIABLE
     page = Page(render_report(bad))
     assert "✗ unreliable" in page.all("strong")
@@ -207,17 +218,17 @@ def test_a_bad_status_says_why_and_what_to_do(tmp_path):
 
 def test_tiny_runs_have_a_page():
     model = annealz.RBM(np.ones((1, 1)), np.zeros(1), np.zeros(1))
-    ten = annealz.estimate_log_z(model, schedule="linear", num_steps=2, num_chains=10)
+    ten = annealz.estimate_log_z(model, schedule="linear", num_steps=2, num_chains=10, **PLAIN)
     for count in (1, 10):
         run = dataclasses.replace(ten.run, log_weights=ten.log_weights[:count])
-        text = render_report(estimate_of(ten.settings, run, None))
+        text = render_report(estimate_of(ten.settings, Runs(run)))
         assert ("unknown" in Page(text).all("p")[0]) == (count < 10)
         assert "chains are too few" in text
 
 
 def test_a_resampled_run_has_a_page():
     result = annealz.estimate_log_z(
-        MODEL, schedule="linear", num_steps=20, num_chains=80, resample=1.0
+        MODEL, schedule="linear", num_steps=20, num_chains=80, resample=1.0, **PLAIN
     )
     assert "forward chains: resampled, without k̂." in render_report(result)
 
@@ -258,7 +269,7 @@ def test_names_are_escaped_everywhere(estimate, comparison):
         assert "&lt;script&gt;" in text
     renamed = dataclasses.replace(estimate.schedule, name="<b>$\\frac$ & $</b>")
     run = dataclasses.replace(estimate.run, schedule=renamed)
-    text = render_report(dataclasses.replace(estimate, run=run))
+    text = render_report(dataclasses.replace(estimate, runs=Runs(run)))
     assert "<b>" not in text
     assert "schedule: <b>$\\frac$ & $</b>, 40 steps" in Page(text).all("text")
 
@@ -302,7 +313,7 @@ def test_the_call_gives_the_same_number(both, texts):
 def test_a_comparison_can_be_made_again(capsys, tmp_path):
     save_rbm(tmp_path / "m.npz", MODEL)
     words = (
-        "compare m.npz --schedules linear,sm08 --steps 20 --chains 60 --replicates 2 --json --quiet"
+        "compare m.npz --base visible-bias --schedules linear,sm08 --steps 20 --chains 60 --replicates 2 --json --quiet"
     )
     status, out, _ = run(capsys, *words.split(), "--report", "first.html")
     assert status == 0
@@ -375,7 +386,7 @@ def test_runs_of_earlier_versions_have_a_page(folder, tmp_path):
 def test_the_folder_keeps_what_the_pilot_saw(folder, estimate):
     kept = estimate.schedule.terrain
     assert kept is not None
-    fresh = annealz.estimate_log_z(MODEL, num_steps=40, num_chains=60).schedule.terrain
+    fresh = annealz.estimate_log_z(MODEL, num_steps=40, num_chains=60, **PLAIN).schedule.terrain
     assert fresh is not None
     for name in ("betas", "mean", "variance", "ess", "tau", "tau_is_bound"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(fresh, name))
@@ -404,6 +415,7 @@ def test_report_goes_into_the_folder_or_where_it_is_wanted(capsys, folder, tmp_p
 
 def test_a_new_run_drops_the_old_page(tmp_path):
     options = {"schedule": "linear", "num_steps": 5, "num_chains": 10, "out": tmp_path / "run"}
+    options |= PLAIN
     annealz.estimate_log_z(MODEL, **options).report(tmp_path / "run" / "report.html")
     annealz.estimate_log_z(MODEL, **options, force=True)
     assert not (tmp_path / "run" / "report.html").exists()

@@ -30,7 +30,8 @@ from annealz.show.terminal import Screen, sparkline, terminal_board
 from annealz.testing import random_rbm
 
 ROWS = 30
-COMMAND = [sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20"]
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
+COMMAND = [sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20", "--no-second-opinion"]
 # the terminal becomes the one of the session, so that its ^C is heard; a fork of this process would warn
 LAUNCH = """
 import fcntl, os, sys, termios
@@ -172,7 +173,7 @@ def test_a_run_tells_its_stages_and_its_parts(seed):
     model = random_rbm(6, 8, scale=1.0, seed=1)
     seen: list[annealz.Progress] = []
     result = annealz.estimate_log_z(
-        model, num_steps=20, target_std_err=0.02, seed=seed, on_progress=seen.append
+        model, num_steps=20, target_std_err=0.02, seed=seed, on_progress=seen.append, **PLAIN
     )
     stages = list(dict.fromkeys(now.stage for now in seen))
     assert stages == ["base", "tuning", "pilot", "schedule", "sizing", "timing", "run"]
@@ -187,7 +188,7 @@ def test_parts_of_a_limited_time_are_foretold():
     model = random_rbm(6, 8, scale=1.0, seed=1)
     seen: list[annealz.Progress] = []
     annealz.estimate_log_z(
-        model, num_steps=20, num_chains=200, max_seconds=1000, on_progress=seen.append
+        model, num_steps=20, num_chains=200, max_seconds=1000, on_progress=seen.append, **PLAIN
     )
     parts = {(now.part, now.num_parts) for now in seen if now.stage == "run"}
     assert parts == {(1, 4), (2, 4), (3, 4), (4, 4)}
@@ -197,7 +198,7 @@ def test_two_sides_have_two_stages():
     seen: list[annealz.Progress] = []
     annealz.estimate_log_z(
         random_rbm(4, 5, seed=1), schedule="linear", num_steps=10, num_chains=50, two_sided=True,
-        on_progress=seen.append,
+        on_progress=seen.append, **PLAIN,
     )  # fmt: skip
     assert list(dict.fromkeys(now.stage for now in seen))[-3:] == ["run", "draws", "reverse"]
 

@@ -25,7 +25,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.names import DEFAULT_SCHEDULE, PILOTED
 from annealz.paths.abstract import AbstractPath
-from annealz.plan import plan_schedule
+from annealz.plan import check_schedule, plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed
 from annealz.replicas.log_z import resume_exchange
@@ -187,23 +187,21 @@ def estimate_log_z(
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
-    steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
+    steps = check_schedule(schedule, asked["num_steps"])
+    check_memory(problem.states, num_chains)  # before a pilot, not after
+    if resample is not None:
+        Resampling(resample, island_size(num_chains))  # refuses what it cannot do
+    if draws is not None and marginal != "auto":
+        check_start(problem.path, draws, num_chains, "draws")
     begin(on_progress, "base" if problem.is_open or second_opinion else "tuning")
     problem = problem.prepared(
-        seed,
-        operator.index(steps),
-        num_chains,
-        second_opinion=second_opinion,
-        on_progress=on_progress,
+        seed, steps, num_chains, second_opinion=second_opinion, on_progress=on_progress
     )
     path, kernel = problem.states, problem.kernel
     pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds + fit_seconds
     left = None if max_seconds is None else max(max_seconds - pilot_seconds, 1e-3)
     if left is not None and problem.second_path is not None:
         left *= 1 - _SECOND_TIME
-    check_memory(path, num_chains)  # before a pilot, not after
-    if resample is not None:
-        Resampling(resample, island_size(num_chains))  # refuses what it cannot do
     start = None if draws is None else check_start(problem.path, draws, num_chains, "draws")
     wanted_chains = num_chains
     part_chains = None
