@@ -43,7 +43,7 @@ def comparison() -> Comparison:
 
 @functools.cache
 def exchanged() -> annealz.ExchangeEstimate:
-    return annealz.exchange_log_z(MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64)
+    return annealz.exchange_log_z(MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64, base="visible-bias")
 
 
 def panels(estimate, both, comparison) -> dict[str, tuple]:

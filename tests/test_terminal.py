@@ -23,6 +23,7 @@ import annealz
 from annealz.cli import plain
 from annealz.cli.progress import show_progress
 from annealz.cli.retry import retry
+from annealz.run import Runs
 from annealz.runner import estimate_of
 from annealz.show.board import Board, duration, report_to
 from annealz.show.live import live_board
@@ -290,16 +291,34 @@ def test_a_plain_locale_is_recognised(names, expected):
     ],
 )
 def test_the_next_command_asks_for_more_steps(poor, words, expected):
+    """Where a path was given, and nothing else can be advised."""
+    given = poor.settings["given"] | {"path": True}
+    own = dataclasses.replace(poor, settings=poor.settings | {"given": given})
+    assert own.status is annealz.Status.UNRELIABLE
+    assert retry(words, own) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["estimate", "a b.npz", "--seed=3"], "--method exchange 'a b.npz' --seed=3"),
+        (["estimate", "--out", "run", "--steps", "3"], "--method exchange --steps 3"),
+        (["estimate", "--chains=9", "--schedule", "linear"], "--method exchange"),
+        (["estimate", "--schedule", __file__, "--two-sided"], "--method exchange"),
+    ],
+)
+def test_the_next_command_crosses_between_modes(poor, words, expected):
     assert poor.status is annealz.Status.UNRELIABLE
-    assert retry(words, poor) == expected
+    assert retry(words, poor) == f"annealz estimate {expected}"
 
 
 @pytest.fixture(scope="module")
 def poor() -> annealz.Estimate:
-    model = random_rbm(8, 10, scale=4.0, seed=3)
-    return annealz.estimate_log_z(model, schedule="linear", num_steps=3, num_chains=60)
+    """Of a model that cannot be enumerated."""
+    model = random_rbm(27, 28, scale=2.0, seed=3)
+    return annealz.estimate_log_z(model, schedule="linear", num_steps=3, num_chains=60, **PLAIN)
 
 
 def test_a_result_that_is_ok_has_no_next_command(poor):
     run = dataclasses.replace(poor.run, log_weights=np.linspace(0, 0.1, 60))
-    assert retry(["estimate"], estimate_of(poor.settings, run, None)) is None
+    assert retry(["estimate"], estimate_of(poor.settings, Runs(run))) is None
