@@ -295,7 +295,16 @@ def test_disk_that_fills_up_still_shows_the_result(capsys, model, tmp_path, monk
 
     monkeypatch.setattr(folder, "save_archive", full)
     status, out, err = run(
-        capsys, "estimate", model, *PLAIN, "--steps", 20, "--out", tmp_path / "o", "--json", "--quiet"
+        capsys,
+        "estimate",
+        model,
+        *PLAIN,
+        "--steps",
+        20,
+        "--out",
+        tmp_path / "o",
+        "--json",
+        "--quiet",
     )
     assert status == 2
     assert "log_z" in json.loads(out)

@@ -222,7 +222,18 @@ def test_compare_refuses(capsys, model: Path, arguments: list, words: str):
 
 def test_schedule_writes_a_file_and_a_picture(capsys, model: Path, tmp_path: Path):
     out = tmp_path / "made.json"
-    first = ["schedule", model, *PLAIN[:2], "--schedule", "varopt", "--steps", 60, "-o", out, "--quiet"]
+    first = [
+        "schedule",
+        model,
+        *PLAIN[:2],
+        "--schedule",
+        "varopt",
+        "--steps",
+        60,
+        "-o",
+        out,
+        "--quiet",
+    ]
     status, text, err = run(capsys, *first)
     assert (status, err) == (0, "")
     made = Schedule.load(out)

@@ -31,7 +31,9 @@ def rows(count: int, seed: int = 0) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def estimate() -> Estimate:
-    return estimate_log_z(MODEL, schedule="linear", num_steps=20, num_chains=200, base="uniform", second_opinion=False)
+    return estimate_log_z(
+        MODEL, schedule="linear", num_steps=20, num_chains=200, base="uniform", second_opinion=False
+    )
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,11 @@ def poor() -> annealz.Estimate:
 @pytest.fixture(scope="module")
 def comparison():
     return annealz.compare_schedules(
-        MODEL, schedules=["linear", "sm08"], num_steps=20, num_chains=60, num_replicates=2,
+        MODEL,
+        schedules=["linear", "sm08"],
+        num_steps=20,
+        num_chains=60,
+        num_replicates=2,
         base="visible-bias",
     )
 

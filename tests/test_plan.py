@@ -68,7 +68,12 @@ def test_every_name_gives_a_schedule(name: str, seed: int):
 @names
 def test_every_name_estimates_log_z(name: str, seed: int):
     result = estimate_log_z(
-        MODEL, schedule=name, num_steps=STEPS, num_chains=CHAINS, base=BASE, seed=seed,
+        MODEL,
+        schedule=name,
+        num_steps=STEPS,
+        num_chains=CHAINS,
+        base=BASE,
+        seed=seed,
         second_opinion=False,
     )
     assert_within_mc_error(result.log_z, EXACT, result.std_err)

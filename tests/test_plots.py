@@ -38,12 +38,16 @@ def both() -> annealz.Estimate:
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
     names = ["linear", "sm08"]
-    return compare_schedules(MODEL, schedules=names, num_steps=100, num_chains=50, num_replicates=2, base="visible-bias")
+    return compare_schedules(
+        MODEL, schedules=names, num_steps=100, num_chains=50, num_replicates=2, base="visible-bias"
+    )
 
 
 @functools.cache
 def exchanged() -> annealz.ExchangeEstimate:
-    return annealz.exchange_log_z(MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64, base="visible-bias")
+    return annealz.exchange_log_z(
+        MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64, base="visible-bias"
+    )
 
 
 def panels(estimate, both, comparison) -> dict[str, tuple]:

@@ -144,10 +144,10 @@ def test_the_number_its_error_and_its_status_come_first(estimate, texts):
     assert page.all("p")[0] == f"{estimate.log_z:.4f} ± {estimate.std_err:.4f}"
     low, high = estimate.interval()
     assert page.all("p")[1] == f"95 % interval {low:.4f} … {high:.4f}"
-    assert "✓ ok" in page.all("strong")
+    assert "✓ ok, without a second opinion" in page.all("strong")
     assert page.all("h2") == SECTIONS
     shown = dict(zip(page.all("th"), page.all("td"), strict=False))
-    assert shown["status"] == "ok"
+    assert shown["status"] == "ok, without a second opinion"
 
 
 def test_every_picture_is_there_and_says_in_words_what_it_shows(estimate, both, texts):
@@ -208,12 +208,12 @@ def test_a_bad_status_says_why_and_what_to_do(tmp_path):
     bad = annealz.estimate_log_z(tmp_path / "m.npz", **options, **PLAIN)
     assert bad.status is annealz.Status.UNRELIABLE
     page = Page(render_report(bad))
-    assert "✗ unreliable" in page.all("strong")
+    assert "✗ unreliable, without a second opinion" in page.all("strong")
     assert any(words.startswith("Do not use this number") for words in page.all("p"))
-    assert "try --steps 16 or --two-sided." in page.all("strong")
+    assert any("to do better: --data with" in words for words in page.all("p") + page.all("li"))
     advice = page.codes[0]
     assert shlex.split(advice)[:3] == ["annealz", "estimate", str(tmp_path / "m.npz")]
-    assert "--steps 16 --chains 100" in advice
+    assert "--method exchange" in advice
 
 
 def test_tiny_runs_have_a_page():
@@ -312,9 +312,8 @@ def test_the_call_gives_the_same_number(both, texts):
 
 def test_a_comparison_can_be_made_again(capsys, tmp_path):
     save_rbm(tmp_path / "m.npz", MODEL)
-    words = (
-        "compare m.npz --base visible-bias --schedules linear,sm08 --steps 20 --chains 60 --replicates 2 --json --quiet"
-    )
+    words = "compare m.npz --base visible-bias --schedules linear,sm08 --steps 20 --chains 60 "
+    words += "--replicates 2 --json --quiet"
     status, out, _ = run(capsys, *words.split(), "--report", "first.html")
     assert status == 0
     command = Page((tmp_path / "first.html").read_text()).command()
@@ -339,7 +338,7 @@ def test_options_and_what_cannot_be_recorded(estimate):
     )
     assert every.text.endswith(
         "--schedule mixing --steps 40 --chains 60 --seed 0 --base uniform --marginal hidden "
-        "--data DATA --resample 0.5 --two-sided --along 0.25,0.5"
+        "--data DATA --resample 0.5 --two-sided --no-second-opinion --along 0.25,0.5"
     )
     assert any("DATA" in note for note in every.notes)
     wanted = again_of(estimate, target_std_err=0.1, asked=asked | {"num_steps": None})

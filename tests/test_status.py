@@ -24,7 +24,7 @@ def test_one_fatal_finding_makes_an_estimate_unreliable(kind):
 @kinds
 def test_a_message_is_one_sentence(kind):
     names = {name.split(":")[0] for name in re.findall(r"\{(.*?)\}", kind.words + kind.remedy)}
-    said = kind.say(**{name: 9 for name in names})
+    said = kind.say(**dict.fromkeys(names, 9))
     assert said.endswith(".")
     assert not said.endswith((";.", "; .", ".."))
     assert kind.remedy in said or "{" in kind.remedy

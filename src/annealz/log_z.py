@@ -194,11 +194,17 @@ def estimate_log_z(
     if draws is not None and marginal != "auto":
         check_start(problem.path, draws, num_chains, "draws")
     begin(on_progress, "base" if problem.is_open or second_opinion else "tuning")
+    paced = Timing(0.0, 0, 0.0)
+    if max_seconds is not None and problem.is_searched(second_opinion):  # pilots keep the limit too
+        paced = time_steps(problem.states, problem.kernel, num_chains, seed)
+        share = _TIME_RESERVE * max_seconds / (paced.pace * steps * num_chains)
+        steps = max(int(min(share, 1.0) * steps), 1)
     problem = problem.prepared(
         seed, steps, num_chains, second_opinion=second_opinion, on_progress=on_progress
     )
     path, kernel = problem.states, problem.kernel
-    pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds + fit_seconds
+    pilot_sweeps = problem.pilot_sweeps + paced.sweeps
+    pilot_seconds = problem.pilot_seconds + fit_seconds + paced.spent
     left = None if max_seconds is None else max(max_seconds - pilot_seconds, 1e-3)
     if left is not None and problem.second_path is not None:
         left *= 1 - _SECOND_TIME

@@ -45,7 +45,9 @@ def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto"
             )
         return base
     if base == "fitted":
-        raise ValueError("the base fitted is found by pilots, of an estimate: name another one here.")
+        raise ValueError(
+            "the base fitted is found by pilots, of an estimate: name another one here."
+        )
     if base not in BASES:
         raise ValueError(f"unknown base {base!r}: choose one of {', '.join(BASES)}.")
     if data is not None and base not in ("auto", "base-rate"):
