@@ -212,6 +212,22 @@ def test_no_time_at_all_still_gives_an_estimate_that_can_be_judged(monkeypatch):
     assert "the 0 s that are left" in str(seen[0])
 
 
+def test_pilots_for_bases_keep_the_limit_too(monkeypatch):
+    """0.8 of 10 s at 1 ms a sweep are 8 steps of 1,000 chains."""
+    seen = []
+
+    def search(*arguments, num_steps, **options):
+        seen.append(num_steps)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("annealz.problem.search_bases", search)
+    monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(1e-3, 5, 0.0))
+    for limit in ({"max_seconds": 10.0}, {}, {"schedule": np.linspace(0, 1, 31)}):
+        with pytest.raises(KeyboardInterrupt):
+            annealz.estimate_log_z(MODEL, **limit)
+    assert seen == [8, 10_000, 30]
+
+
 def test_a_run_in_parts_is_resumed_to_the_same_bits(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(1e-9, 0, 0.0))
     settings = {"num_chains": 200, "max_seconds": HOUR, "seed": 3, **STEPS}
@@ -384,6 +400,10 @@ def test_the_hidden_layer_is_taken_where_clearly_shorter(monkeypatch, hidden, ta
         ({"draws": np.zeros((1000, 8))}, "give two_sided=True"),
         ({"draws": np.zeros((1000, 7)), "two_sided": True}, r"draws must hold .*\(1000, 8\)"),
         ({"draws": np.full((1000, 8), 0.5), "two_sided": True}, "draws must hold zeros and ones"),
+        ({"schedule": "nope"}, "unknown schedule 'nope'"),
+        ({"schedule": "varopt-0.009", "num_steps": 50}, "0.009 is infeasible"),
+        ({"num_steps": 0}, "num_steps must be from 1"),
+        ({"num_chains": 10**12}, "GiB"),
         ({"max_seconds": 0}, "max_seconds must be a positive number, got 0"),
         ({"max_seconds": np.nan}, "max_seconds must be a positive number"),
         ({"target_std_err": -0.1}, "target_std_err must be a positive number"),

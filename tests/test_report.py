@@ -379,6 +379,13 @@ def test_runs_of_earlier_versions_have_a_page(folder, tmp_path):
     assert any("MODEL: the one whose digest begins" in note for note in page.all("li"))
 
 
+def test_a_run_from_before_bases_were_searched_for_is_made_again_as_it_was(estimate):
+    settings = estimate.settings | {"asked": estimate.settings["asked"] | {"base": "auto"}}
+    del settings["second_opinion"]
+    text = estimate_again(settings, estimate.schedule.name, estimate.num_steps).text
+    assert text.endswith("--base visible-bias --no-second-opinion")
+
+
 # --- the terrain is kept ---------------------------------------------------------------------
 
 

@@ -37,7 +37,9 @@ def estimate_again(
         "marginal": settings["marginal"],
     }
     asked = old if asked is None else asked
-    if "second_opinion" not in settings and asked["base"] == "auto":  # before bases were searched for
+    if (
+        "second_opinion" not in settings and asked["base"] == "auto"
+    ):  # before bases were searched for
         asked = asked | {"base": settings["base"]}
     target, is_planned = settings["target_std_err"], asked["schedule"] is not None
     options: dict[str, Any] = {"schedule": asked["schedule"]}
