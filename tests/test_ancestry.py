@@ -16,6 +16,7 @@ from annealz.bar import bar
 from annealz.diagnostics import judge
 from annealz.folder import RunFolder
 from annealz.formats.run import run_from_arrays, run_to_arrays
+from annealz.run import Runs
 from annealz.runner import estimate_of, read_estimate
 from annealz.status import Message, Status
 from annealz.systematic import resample
@@ -153,7 +154,7 @@ def test_mutants_that_take_draws_as_independent_cover_too_little(seed):
 def test_related_draws_keep_an_unreliable_verdict(seed):
     forward, reverse, ancestors = related_work(np.random.default_rng(seed), 0.015)
     assert judge(forward).status is Status.UNRELIABLE
-    verdict = judge_two_sided(forward, reverse, are_exact=False, ancestors=ancestors, num_steps=50)
+    verdict = judge_two_sided(forward, reverse, are_exact=False, ancestors=ancestors)
     assert verdict.status is Status.UNRELIABLE
     assert Message.RELATED_DRAWS in verdict.findings
     assert {kind for kind in judge(forward).findings if kind.is_fatal} < set(verdict.findings)
@@ -200,6 +201,7 @@ def ferromagnet(tmp_path_factory) -> tuple[annealz.Estimate, Path]:
         num_chains=CHAINS,
         seed=1,
         two_sided=True,
+        second_opinion=False,
         out=folder,
     )
     return estimate, folder
@@ -231,7 +233,7 @@ def test_old_files_without_ancestors_keep_the_forward_verdict(ferromagnet):
     assert np.array_equal(arrays.pop("ancestors"), estimate.reverse.ancestors)
     old = run_from_arrays(arrays, meta, estimate.schedule)
     assert old.ancestors is None
-    found = estimate_of(estimate.settings, estimate.run, old)
+    found = estimate_of(estimate.settings, Runs(estimate.run, old))
     assert found.two_sided is not None
     assert found.status is Status.UNRELIABLE
     assert Message.RELATED_DRAWS not in found.two_sided.findings

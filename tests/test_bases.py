@@ -146,8 +146,10 @@ def test_names_give_their_base(model: RBM, bare: RBM):
     np.testing.assert_array_equal(choose_base(model, "visible-bias").logits, model.visible_bias)
     rate = expit(choose_base(model, "base-rate").logits)
     np.testing.assert_allclose(rate, model.visible_means, rtol=1e-5)
-    for name in set(BASES) - {"auto"}:
+    for name in set(BASES) - {"auto", "fitted"}:
         assert choose_base(model, name).name == name
+    with pytest.raises(ValueError, match="found by pilots"):
+        choose_base(model, "fitted")
 
 
 def test_auto_is_the_base_rate_where_it_is_known(model: RBM, bare: RBM):

@@ -34,6 +34,8 @@ KEYS = [
     "seconds",
 ]
 
+PLAIN = ["--base", "visible-bias", "--no-second-opinion"]  # one base, no search
+
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch):
@@ -76,7 +78,10 @@ def test_json_is_one_object_with_the_documented_keys(capsys, model):
     status, out, err = run(capsys, "estimate", model, "--steps", 50, "--json", "--quiet")
     assert (status, err) == (0, "")
     result = json.loads(out)
-    assert list(result) == KEYS
+    assert list(result) == [*KEYS, "second_opinion", "base_reason"]
+    assert result["second_opinion"]["base"] != result["base"]
+    plain = run(capsys, "estimate", model, *PLAIN, "--steps", 50, "--json", "--quiet")[1]
+    assert list(json.loads(plain)) == KEYS
     assert result["model"] == "small"
     assert result["num_steps"] == 50
     assert result["interval"][0] < result["log_z"] < result["interval"][1]
@@ -84,7 +89,7 @@ def test_json_is_one_object_with_the_documented_keys(capsys, model):
 
 
 def test_table_shows_estimate_and_exact_value(capsys, model):
-    status, out, _ = run(capsys, "estimate", model, "--steps", 50, "--chains", 100)
+    status, out, _ = run(capsys, "estimate", model, *PLAIN, "--steps", 50, "--chains", 100)
     assert status == 0
     assert "log Z" in out
     assert "exact log Z" in out
@@ -92,7 +97,7 @@ def test_table_shows_estimate_and_exact_value(capsys, model):
 
 
 def test_scratch_folder_is_gone_when_the_run_is_done(capsys, model, tmp_path):
-    assert run(capsys, "estimate", model, "--steps", 5)[0] == 0
+    assert run(capsys, "estimate", model, *PLAIN, "--steps", 5)[0] == 0
     assert run(capsys, "estimate", model, "--steps", 5, "--base", "nope")[0] == 2
     assert list((tmp_path / "cache").iterdir()) == []
 
@@ -100,7 +105,7 @@ def test_scratch_folder_is_gone_when_the_run_is_done(capsys, model, tmp_path):
 def test_without_a_cache_the_run_goes_on_and_says_so(capsys, model, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "file" / "runs")
-    status, out, err = run(capsys, "estimate", model, "--steps", 5)
+    status, out, err = run(capsys, "estimate", model, *PLAIN, "--steps", 5)
     assert status == 0
     assert "log Z" in out
     assert "cannot be resumed" in err
@@ -127,7 +132,7 @@ def test_models_lists_what_comes_with_annealz(capsys):
 def test_exact_and_plot(capsys, model, tmp_path):
     picture = tmp_path / "picture.png"
     status, out, _ = run(
-        capsys, "estimate", model, "--exact", "--steps", 20, "--plot", picture, "--json"
+        capsys, "estimate", model, "--exact", *PLAIN, "--steps", 20, "--plot", picture, "--json"
     )
     assert status == 0
     assert json.loads(out)["exact_log_z"] is not None
@@ -136,9 +141,8 @@ def test_exact_and_plot(capsys, model, tmp_path):
 
 def test_base_rate_from_a_file_of_data(capsys, model, tmp_path):
     np.save(tmp_path / "data.npy", (np.random.default_rng(0).random((40, 5)) < 0.4).astype("u1"))
-    status, out, _ = run(
-        capsys, "estimate", model, "--data", tmp_path / "data.npy", "--steps", 20, "--json"
-    )
+    data = ["--data", tmp_path / "data.npy", "--no-second-opinion"]
+    status, out, _ = run(capsys, "estimate", model, *data, "--steps", 20, "--json")
     assert status == 0
     assert json.loads(out)["base"] == "base-rate"
 
@@ -261,7 +265,7 @@ def test_exact_refuses_wide_models_with_the_cost(capsys, tmp_path):
 
 def test_output_folder_is_never_overwritten_without_force(capsys, model, tmp_path):
     out = tmp_path / "out"
-    first = ["estimate", model, "--steps", 20, "--out", out, "--json", "--quiet"]
+    first = ["estimate", model, *PLAIN, "--steps", 20, "--out", out, "--json", "--quiet"]
     assert run(capsys, *first)[0] == 0
     before = {p.name: p.read_bytes() for p in out.iterdir()}
     assert "already holds a finished run" in refused(capsys, *first, "--seed", 1)
@@ -291,7 +295,16 @@ def test_disk_that_fills_up_still_shows_the_result(capsys, model, tmp_path, monk
 
     monkeypatch.setattr(folder, "save_archive", full)
     status, out, err = run(
-        capsys, "estimate", model, "--steps", 20, "--out", tmp_path / "o", "--json", "--quiet"
+        capsys,
+        "estimate",
+        model,
+        *PLAIN,
+        "--steps",
+        20,
+        "--out",
+        tmp_path / "o",
+        "--json",
+        "--quiet",
     )
     assert status == 2
     assert "log_z" in json.loads(out)
@@ -310,7 +323,7 @@ def test_resume_of_nothing(capsys, tmp_path):
 
 COMMAND = [
     sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20", "--chains", "64",
-    "--schedule", "linear",
+    "--schedule", "linear", "--base", "visible-bias", "--no-second-opinion",
 ]  # fmt: skip
 
 

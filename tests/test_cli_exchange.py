@@ -13,6 +13,7 @@ from annealz.cli.main import _status
 from test_cli import KEYS
 
 SMALL = ("--rungs", "4", "--ensembles", "8", "--steps", "128", "--method", "exchange")
+SMALL += ("--base", "visible-bias")
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from annealz.formats import load_model, save_rbm
 from annealz.models import exact_samples
 from annealz.testing import random_rbm
 from test_cli import KEYS as ESTIMATE_KEYS
-from test_cli import refused, run, wait_for
+from test_cli import PLAIN, refused, run, wait_for
 
 KEYS = [
     "model",
@@ -33,7 +33,7 @@ KEYS = [
     "messages",
     "estimate",
 ]
-SMALL = ("--steps", 50, "--chains", 100, "--schedule", "linear")
+SMALL = ("--steps", 50, "--chains", 100, "--schedule", "linear", *PLAIN)
 MODEL = random_rbm(3, 6, seed=2)
 
 
@@ -194,7 +194,7 @@ def test_an_interruption_after_log_z_keeps_it(capsys, monkeypatch):
 
 def test_ctrl_c_is_answered_with_the_command_that_goes_on(tmp_path: Path):
     command = [sys.executable, "-m", "annealz", "likelihood", "m.npz", "rows.npy"]
-    words = ["--steps", "1000000", "--schedule", "linear", "--chains", "1000"]
+    words = ["--steps", "1000000", "--schedule", "linear", "--chains", "1000", *PLAIN]
     process = subprocess.Popen(
         [*command, *words, "--out", "kept", "--checkpoint-seconds", "0.2"],
         stdout=subprocess.PIPE,

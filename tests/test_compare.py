@@ -14,7 +14,7 @@ from annealz.names import SCHEDULE_NAMES
 from annealz.plan import pilot_sweeps
 from annealz.schedules import Schedule
 from annealz.testing import assert_within_mc_error, random_rbm
-from test_cli import refused, run
+from test_cli import PLAIN, refused, run
 
 MODEL = random_rbm(4, 6, 0.6, 11)
 SMALL = {"num_steps": 300, "num_chains": 400, "num_replicates": 3}
@@ -222,7 +222,18 @@ def test_compare_refuses(capsys, model: Path, arguments: list, words: str):
 
 def test_schedule_writes_a_file_and_a_picture(capsys, model: Path, tmp_path: Path):
     out = tmp_path / "made.json"
-    first = ["schedule", model, "--schedule", "varopt", "--steps", 60, "-o", out, "--quiet"]
+    first = [
+        "schedule",
+        model,
+        *PLAIN[:2],
+        "--schedule",
+        "varopt",
+        "--steps",
+        60,
+        "-o",
+        out,
+        "--quiet",
+    ]
     status, text, err = run(capsys, *first)
     assert (status, err) == (0, "")
     made = Schedule.load(out)
@@ -239,7 +250,7 @@ def test_schedule_writes_a_file_and_a_picture(capsys, model: Path, tmp_path: Pat
     assert Schedule.load(out) != made
 
     (tmp_path / "other.png").write_text("mine")
-    other = ["schedule", model, "--steps", 60, "-o", tmp_path / "other.json", "--quiet"]
+    other = ["schedule", model, *PLAIN[:2], "--steps", 60, "-o", tmp_path / "other.json", "--quiet"]
     assert "other.png exists" in refused(capsys, *other)
     assert not (tmp_path / "other.json").exists()
     assert (tmp_path / "other.png").read_text() == "mine"
@@ -249,7 +260,7 @@ def test_schedule_is_mixing_where_none_is_named(capsys, model: Path, tmp_path: P
     """Its pilot is sized by the run to come."""
     out = tmp_path / "made.json"
     status, text, _ = run(
-        capsys, "schedule", model, "--steps", 950, "--chains", 100, "-o", out, "--quiet"
+        capsys, "schedule", model, *PLAIN[:2], "--steps", 950, "--chains", 100, "-o", out, "--quiet"
     )
     assert status == 0
     made = Schedule.load(out)
@@ -261,9 +272,9 @@ def test_schedule_is_mixing_where_none_is_named(capsys, model: Path, tmp_path: P
 
 def test_estimate_uses_the_file(capsys, model: Path, tmp_path: Path):
     out = tmp_path / "made.json"
-    assert run(capsys, "schedule", model, "--steps", 60, "-o", out, "--quiet")[0] == 0
+    assert run(capsys, "schedule", model, *PLAIN[:2], "--steps", 60, "-o", out, "--quiet")[0] == 0
     status, text, _ = run(
-        capsys, "estimate", model, "--schedule", out, "--chains", 200, "--json", "--quiet"
+        capsys, "estimate", model, *PLAIN, "--schedule", out, "--chains", 200, "--json", "--quiet"
     )
     result = json.loads(text)
     assert status == 0
@@ -285,5 +296,5 @@ def test_estimate_uses_the_file(capsys, model: Path, tmp_path: Path):
     ],
 )
 def test_schedule_refuses(capsys, model: Path, tmp_path: Path, arguments: list, words: str):
-    assert words in refused(capsys, "schedule", model, "--quiet", *arguments)
+    assert words in refused(capsys, "schedule", model, *PLAIN[:2], "--quiet", *arguments)
     assert not (tmp_path / "schedule.json").exists()

@@ -112,14 +112,14 @@ def test_limit_grows_with_chains_up_to_its_cap():
     assert pareto_k_limit(10**6) == pytest.approx(0.7)
 
 
-def test_remedies_carry_the_number_of_steps():
-    told = judge(_normal(4.0), num_steps=10_000).messages
+def test_weights_advise_no_options():
+    """What helps depends on more than weights (`advice.py`)."""
+    told = judge(_normal(4.0)).messages
     assert told
-    assert all("try --steps 40000 or --two-sided." in message for message in told)
-    assert all("try four times the steps or" in m for m in judge(_normal(4.0)).messages)
-    wide = judge(_normal(1.3), num_steps=250)
+    assert not any("--" in message for message in told)
+    wide = judge(_normal(1.3))
     assert list(wide.findings) == [Message.WIDE_WEIGHTS]
-    assert "--steps 1000 would narrow it" in wide.messages[0]
+    assert "above 1; log Z may be a lower bound" in wide.messages[0]
 
 
 def test_level_is_checked():

@@ -299,6 +299,7 @@ if team:
 model = random_rbm(6, 9, 1.0, seed=3)
 estimate = annealz.estimate_log_z(
     model, num_steps=40, num_chains=125, schedule="linear", seed=1,
+    base="visible-bias", second_opinion=False,
     observe={"states": lambda x: x},
 )
 run = estimate.run
@@ -368,12 +369,14 @@ def test_devices_and_processes_change_no_bit(tmp_path: Path):
 def test_a_process_is_stopped_and_the_run_goes_on(number, which, statuses, text, tmp_path: Path):
     """The others end with one clear sentence, and `resume` gives the bits of a run left alone."""
     options = {"num_steps": 10_000, "num_chains": 2048, "schedule": "linear", "seed": 1}
+    options |= {"base": "visible-bias", "second_opinion": False}
     annealz.save_rbm(tmp_path / "model.npz", MODEL)
     out, address = tmp_path / "run", f"127.0.0.1:{free_port()}"
     processes = [
         start(
             "-m", "annealz", "estimate", tmp_path / "model.npz", "--steps", "10000", "--chains", "2048",
             "--schedule", "linear", "--seed", "1", "--out", out, "--checkpoint-seconds", "0", "--quiet",
+            "--base", "visible-bias", "--no-second-opinion",
             "--distributed", "--coordinator", address, "--num-processes", "2", "--process-id", str(p),
         )
         for p in range(2)

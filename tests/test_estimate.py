@@ -14,7 +14,8 @@ from annealz.names import DEFAULT_MODEL, packaged_models
 from annealz.survey_mixing import LEAST_BUDGET
 from annealz.testing import assert_within_mc_error, random_rbm
 
-FAST = {"num_steps": 60, "num_chains": 200}
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
+FAST = {"num_steps": 60, "num_chains": 200, **PLAIN}
 LINEAR = {"schedule": "linear", **FAST}  # no pilot
 
 
@@ -73,16 +74,15 @@ def test_intervals_cover_over_seeds(model):
 @pytest.mark.parametrize("schedule", ["linear", "sm08", "mixing"])
 def test_every_base_marginal_and_schedule_agrees(model, base, marginal, schedule):
     data = np.random.default_rng(0).random((50, 8)) < 0.3 if base == "base-rate" else None
-    result = annealz.estimate_log_z(
-        model, base=base, data=data, marginal=marginal, schedule=schedule, seed=1, **FAST
-    )
+    options = FAST | {"base": base, "marginal": marginal, "schedule": schedule}
+    result = annealz.estimate_log_z(model, data=data, seed=1, **options)
     assert result.base == base
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
 
 
 def test_own_betas(model):
     betas = np.linspace(0, 1, 31) ** 2
-    result = annealz.estimate_log_z(model, schedule=betas, num_chains=100)
+    result = annealz.estimate_log_z(model, schedule=betas, num_chains=100, **PLAIN)
     assert np.array_equal(result.schedule.betas, betas)
     with pytest.raises(ValueError, match="num_steps is 7"):
         annealz.estimate_log_z(model, schedule=betas, num_steps=7)
@@ -90,7 +90,7 @@ def test_own_betas(model):
 
 def test_user_functions_are_averaged_on_the_fly(model):
     result = annealz.estimate_log_z(
-        model, observe={"mean": lambda v: v}, num_steps=200, num_chains=4000, seed=2
+        model, observe={"mean": lambda v: v}, num_steps=200, num_chains=4000, seed=2, **PLAIN
     )
     exact, _ = exact_marginals(model)
     means = result.trace.means["mean"][-1]
@@ -187,7 +187,7 @@ def test_full_disk_loses_nothing(model, estimate, tmp_path: Path, monkeypatch):
 
 
 def test_target_std_err_takes_the_chains_it_needs(model, tmp_path: Path):
-    settings = {"schedule": "linear", "num_steps": 20, "seed": 5}
+    settings = {"schedule": "linear", "num_steps": 20, "seed": 5, **PLAIN}
     result = annealz.estimate_log_z(model, out=tmp_path / "r", target_std_err=0.01, **settings)
     assert result.std_err <= 0.01
     assert result.num_chains > 100
@@ -197,7 +197,7 @@ def test_target_std_err_takes_the_chains_it_needs(model, tmp_path: Path):
 
 def test_target_std_err_out_of_reach_is_refused(model, tmp_path: Path):
     with pytest.raises(ValueError, match="out of reach with 5 steps") as refusal:
-        annealz.estimate_log_z(model, num_steps=5, target_std_err=1e-6, out=tmp_path / "r")
+        annealz.estimate_log_z(model, num_steps=5, target_std_err=1e-6, out=tmp_path / "r", **PLAIN)
     reachable = float(re.search(r"with a million (\S+) can be", str(refusal.value))[1])
     assert 1e-6 < reachable < 0.01
     assert not (tmp_path / "r" / "run.json").exists()
@@ -205,7 +205,10 @@ def test_target_std_err_out_of_reach_is_refused(model, tmp_path: Path):
 
 def test_numpy_integers_are_integers(model, tmp_path: Path):
     result = annealz.estimate_log_z(
-        model, seed=np.int64(3), num_chains=np.int64(200), num_steps=60, out=tmp_path / "r"
+        model,
+        seed=np.int64(3),
+        **(FAST | {"num_chains": np.int64(200), "num_steps": np.int64(60)}),
+        out=tmp_path / "r",
     )
     assert result.log_z == annealz.estimate_log_z(model, seed=3, **FAST).log_z
 
@@ -213,7 +216,9 @@ def test_numpy_integers_are_integers(model, tmp_path: Path):
 def test_tied_weights_are_judged():
     """One unit each: few distinct weights, so that the largest ones are equal."""
     tiny = annealz.RBM(np.ones((1, 1)), np.zeros(1), np.zeros(1))
-    result = annealz.estimate_log_z(tiny, num_steps=1, num_chains=100, base="uniform")
+    result = annealz.estimate_log_z(
+        tiny, num_steps=1, num_chains=100, base="uniform", second_opinion=False
+    )
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
 
 

@@ -317,6 +317,8 @@ def test_the_front_door_with_two_sides_and_a_folder(name: str, tmp_path: Path, s
         schedule="linear",
         num_steps=60,
         num_chains=300,
+        base=model.flat_base(),
+        second_opinion=False,
         two_sided=True,
         seed=seed,
         out=out,

@@ -141,6 +141,7 @@ def test_the_command_line_estimates_them_all(tmp_path: Path, capsys, monkeypatch
     }
     for file, exact in files.items():
         options = ["--schedule", "linear", "--steps", 500, "--chains", 400]
+        options += ["--base", "visible-bias", "--no-second-opinion"]
         options += ["--seed", default_seed(), "--json", "--quiet"]
         assert _status([str(a) for a in ("estimate", file, *options)]) == 0
         result = json.loads(capsys.readouterr().out)

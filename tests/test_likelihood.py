@@ -15,6 +15,7 @@ from annealz.diagnostics import judge
 from annealz.estimate import Estimate
 from annealz.models import density, exact_samples
 from annealz.random import derive_seed
+from annealz.run import Runs
 from annealz.testing import binary_states, log_joint, random_rbm
 
 MODEL = random_rbm(4, 6, scale=1.2, seed=3)
@@ -30,20 +31,27 @@ def rows(count: int, seed: int = 0) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def estimate() -> Estimate:
-    return estimate_log_z(MODEL, schedule="linear", num_steps=20, num_chains=200, base="uniform")
+    return estimate_log_z(
+        MODEL, schedule="linear", num_steps=20, num_chains=200, base="uniform", second_opinion=False
+    )
 
 
 @pytest.fixture(scope="module")
 def replicates() -> list[Likelihood]:
     """Independent data sets, each with a log Z of its own whose error is about that of the data."""
     whole = estimate_log_z(
-        MODEL, schedule="linear", num_steps=12, num_chains=CHAINS * REPLICATES, base="uniform"
+        MODEL,
+        schedule="linear",
+        num_steps=12,
+        num_chains=CHAINS * REPLICATES,
+        base="uniform",
+        second_opinion=False,
     )
     weights = whole.log_weights.reshape(REPLICATES, CHAINS)
     data = rows(EXAMPLES * REPLICATES, seed=1).reshape(REPLICATES, EXAMPLES, -1)
     parts = [
         dataclasses.replace(
-            whole, run=dataclasses.replace(whole.run, log_weights=w), judgement=judge(w)
+            whole, runs=Runs(dataclasses.replace(whole.run, log_weights=w)), judgement=judge(w)
         )
         for w in weights
     ]
@@ -146,7 +154,7 @@ def test_a_lopsided_interval_is_turned_over(estimate: Estimate):
     log_weights = np.append(np.zeros(99), 4.0)  # bootstrap, with a long upper side
     heavy = dataclasses.replace(
         estimate,
-        run=dataclasses.replace(estimate.run, log_weights=log_weights),
+        runs=Runs(dataclasses.replace(estimate.run, log_weights=log_weights)),
         judgement=judge(log_weights),
     )
     low_z, high_z = heavy.interval()
@@ -182,7 +190,7 @@ def test_an_unreliable_one_is_an_upper_bound_in_words(estimate: Estimate):
     log_weights = np.append(np.zeros(99), 30.0)
     weak = dataclasses.replace(
         estimate,
-        run=dataclasses.replace(estimate.run, log_weights=log_weights),
+        runs=Runs(dataclasses.replace(estimate.run, log_weights=log_weights)),
         judgement=judge(log_weights),
     )
     found = log_likelihood(MODEL, rows(50), estimate=weak)

@@ -21,7 +21,8 @@ from annealz.testing import assert_within_mc_error, random_rbm
 MODEL = random_rbm(5, 8, 0.7, seed=11)
 HARD = random_rbm(5, 8, 2.0, seed=11)
 LARGE = random_rbm(26, 27, 0.1, seed=3)  # no layer can be enumerated
-STEPS = {"schedule": "linear", "num_steps": 40}
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
+STEPS = {"schedule": "linear", "num_steps": 40, **PLAIN}
 
 
 def words_of(kind: Message) -> str:
@@ -88,7 +89,7 @@ def test_a_run_that_missed_its_target_goes_on_once(tmp_path: Path):
     assert np.array_equal(result.log_weights[:first], alone.log_weights)
     more = more_chains(alone.log_weights, 0.02)
     assert result.num_chains == first + more
-    path = annealz.GeometricPath(choose_base(HARD, "auto", None), HARD)
+    path = annealz.GeometricPath(choose_base(HARD, "visible-bias", None), HARD)
     second = annealz.anneal(
         path, annealz.BlockGibbs(), annealz.linear(40), num_chains=more, seed=7, purpose="anneal 2"
     )
@@ -120,7 +121,7 @@ def test_a_target_that_is_missed_again_is_said(monkeypatch):
     assert result.num_chains == 2 * result.settings["num_chains"]
     assert result.std_err > 0.02
     (message,) = [m for m in result.messages if m.startswith(words_of(Message.MISSED_TARGET))]
-    assert "--steps 160" in message
+    assert message.endswith("try --target-std-err 0.03, or more steps.")
 
 
 def test_a_full_disk_between_parts_stops_nothing(tmp_path: Path, missed, monkeypatch):
@@ -187,7 +188,7 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
 
 def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     """0.8 of the time for 10,000 steps of 1,000 chains that would take ten times or a thousand as long."""
-    options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0}
+    options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}
     fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 4_000_000, **options)
     assert (fewer.num_steps, fewer.num_chains) == (10_000, 400)
     assert "allowed 400 of 1000 chains" in out_of_time(fewer)[0]
@@ -209,6 +210,22 @@ def test_no_time_at_all_still_gives_an_estimate_that_can_be_judged(monkeypatch):
     assert f"allowed 25 of {seen[0].num_chains} chains" in out_of_time(result)[0]
     assert any(m.startswith(words_of(Message.MISSED_TARGET)) for m in result.messages)
     assert "the 0 s that are left" in str(seen[0])
+
+
+def test_pilots_for_bases_keep_the_limit_too(monkeypatch):
+    """0.8 of 10 s at 1 ms a sweep are 8 steps of 1,000 chains."""
+    seen = []
+
+    def search(*arguments, num_steps, **options):
+        seen.append(num_steps)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("annealz.problem.search_bases", search)
+    monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(1e-3, 5, 0.0))
+    for limit in ({"max_seconds": 10.0}, {}, {"schedule": np.linspace(0, 1, 31)}):
+        with pytest.raises(KeyboardInterrupt):
+            annealz.estimate_log_z(MODEL, **limit)
+    assert seen == [8, 10_000, 30]
 
 
 def test_a_run_in_parts_is_resumed_to_the_same_bits(tmp_path: Path, monkeypatch):
@@ -383,6 +400,10 @@ def test_the_hidden_layer_is_taken_where_clearly_shorter(monkeypatch, hidden, ta
         ({"draws": np.zeros((1000, 8))}, "give two_sided=True"),
         ({"draws": np.zeros((1000, 7)), "two_sided": True}, r"draws must hold .*\(1000, 8\)"),
         ({"draws": np.full((1000, 8), 0.5), "two_sided": True}, "draws must hold zeros and ones"),
+        ({"schedule": "nope"}, "unknown schedule 'nope'"),
+        ({"schedule": "varopt-0.009", "num_steps": 50}, "0.009 is infeasible"),
+        ({"num_steps": 0}, "num_steps must be from 1"),
+        ({"num_chains": 10**12}, "GiB"),
         ({"max_seconds": 0}, "max_seconds must be a positive number, got 0"),
         ({"max_seconds": np.nan}, "max_seconds must be a positive number"),
         ({"target_std_err": -0.1}, "target_std_err must be a positive number"),
@@ -399,7 +420,8 @@ def test_what_contradicts_itself_is_refused_before_any_work(
     monkeypatch.setattr(runner, "anneal", never)
     for name in ("plan_schedule", "forecast"):
         monkeypatch.setattr(door, name, never)
-    monkeypatch.setattr("annealz.problem.choose_marginal", never)
+    for name in ("choose_marginal", "search_bases", "choose_second"):
+        monkeypatch.setattr(f"annealz.problem.{name}", never)
     with pytest.raises(ValueError, match=words) as refusal:
         annealz.estimate_log_z(MODEL, out=tmp_path / "r", **options)
     text = str(refusal.value)
@@ -442,6 +464,7 @@ def test_likelihoods_take_estimates_of_every_kind(kind, request):
 def test_only_a_low_log_z_makes_the_likelihood_an_upper_bound():
     rows = exact_samples(HARD, 30, 1)[0]
     options = {"schedule": "linear", "num_steps": 1, "num_chains": 9, "base": "uniform"}
+    options["second_opinion"] = False
     for two_sided in (False, True):
         estimate = annealz.estimate_log_z(HARD, two_sided=two_sided, **options)
         assert estimate.status is annealz.Status.UNRELIABLE
@@ -467,7 +490,7 @@ def test_log_z_along_the_path_and_by_integration(both, islands):
 
 def test_log_z_is_told_at_the_betas_asked_for(tmp_path):
     model = annealz.testing.random_rbm(4, 6, 0.7, seed=1)
-    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50, "seed": 3}
+    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50, "seed": 3, **PLAIN}
     result = annealz.estimate_log_z(model, along=[0.5, 1.0], out=tmp_path / "run", **options)
     told = result.to_dict()["along"]
     assert told["betas"] == [0.5, 1.0]

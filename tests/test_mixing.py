@@ -244,10 +244,13 @@ def test_the_variance_is_the_predicted_one(seed: int):
 # --- through the front door ------------------------------------------------------------------
 
 
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
+
+
 def test_it_is_the_default_and_charged(seed: int):
     """K = 100 and 50 chains: the least pilot, which is half of such a run."""
     model = random_rbm(5, 8, 0.7, 11)
-    result = annealz.estimate_log_z(model, num_steps=100, num_chains=50, seed=seed)
+    result = annealz.estimate_log_z(model, num_steps=100, num_chains=50, seed=seed, **PLAIN)
     assert result.schedule.name == "mixing"
     assert result.sweeps["main"] == 5000
     assert result.sweeps["pilot"] == result.schedule.provenance["pilot_sweeps"]
@@ -259,7 +262,7 @@ def test_it_is_the_default_and_charged(seed: int):
 def test_the_pilot_is_in_no_weight(seed: int):
     """The weights are those of a run with the same betas and no pilot."""
     model = random_rbm(5, 8, 0.7, 11)
-    settings = {"num_chains": 50, "seed": seed}
+    settings = {"num_chains": 50, "seed": seed, **PLAIN}
     piloted = annealz.estimate_log_z(model, num_steps=100, **settings)
     plain = annealz.estimate_log_z(model, schedule=piloted.schedule.betas, **settings)
     np.testing.assert_array_equal(piloted.log_weights, plain.log_weights)

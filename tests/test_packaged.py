@@ -6,7 +6,7 @@ import pytest
 import annealz
 
 pytestmark = pytest.mark.slow
-RUN = {"num_steps": 10_000, "num_chains": 1000}
+RUN = {"num_steps": 10_000, "num_chains": 1000, "second_opinion": False}
 
 
 def test_errors_of_the_linear_schedule_are_calibrated():

@@ -68,7 +68,13 @@ def test_every_name_gives_a_schedule(name: str, seed: int):
 @names
 def test_every_name_estimates_log_z(name: str, seed: int):
     result = estimate_log_z(
-        MODEL, schedule=name, num_steps=STEPS, num_chains=CHAINS, base=BASE, seed=seed
+        MODEL,
+        schedule=name,
+        num_steps=STEPS,
+        num_chains=CHAINS,
+        base=BASE,
+        seed=seed,
+        second_opinion=False,
     )
     assert_within_mc_error(result.log_z, EXACT, result.std_err)
     assert result.schedule.name == name
@@ -159,7 +165,7 @@ def test_a_schedule_made_before_is_not_charged_again(tmp_path: Path, seed: int):
     made = plan_schedule("varopt", PATH, BlockGibbs(), num_steps=50, seed=seed)
     assert made.provenance["pilot_sweeps"] == 100_000
     made.save(tmp_path / "made.json")
-    settings = {"num_chains": 100, "base": BASE, "seed": seed}
+    settings = {"num_chains": 100, "base": BASE, "seed": seed, "second_opinion": False}
     for given in (made, tmp_path / "made.json", str(tmp_path / "made.json"), made.betas):
         result = estimate_log_z(MODEL, schedule=given, **settings)
         assert result.sweeps == {"pilot": 0, "main": 50 * 100}
@@ -191,7 +197,7 @@ def relative_z(seed: int, num_seeds: int, num_steps: int, name: str) -> tuple[fl
             np.exp(
                 estimate_log_z(
                     MODEL, schedule=name, num_steps=num_steps, num_chains=200, base=BASE,
-                    seed=seed + i, record_every=num_steps,
+                    seed=seed + i, record_every=num_steps, second_opinion=False,
                 ).log_z
                 - EXACT
             )

@@ -19,30 +19,35 @@ from annealz.terrain import Terrain
 from annealz.testing import random_rbm
 
 MODEL = random_rbm(4, 6, 1.5, 1)
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
 FIGURES = {"plot_estimate", "plot_exchange", "plot_terrain", "plot_comparison"}
 
 
 @pytest.fixture(scope="module")
 def estimate() -> annealz.Estimate:
-    return annealz.estimate_log_z(random_rbm(4, 6, 0.5, 1), num_steps=40, num_chains=60)
+    return annealz.estimate_log_z(random_rbm(4, 6, 0.5, 1), num_steps=40, num_chains=60, **PLAIN)
 
 
 @pytest.fixture(scope="module")
 def both() -> annealz.Estimate:
     return annealz.estimate_log_z(
-        MODEL, schedule="linear", num_steps=20, num_chains=300, two_sided=True
+        MODEL, schedule="linear", num_steps=20, num_chains=300, two_sided=True, **PLAIN
     )
 
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
     names = ["linear", "sm08"]
-    return compare_schedules(MODEL, schedules=names, num_steps=100, num_chains=50, num_replicates=2)
+    return compare_schedules(
+        MODEL, schedules=names, num_steps=100, num_chains=50, num_replicates=2, base="visible-bias"
+    )
 
 
 @functools.cache
 def exchanged() -> annealz.ExchangeEstimate:
-    return annealz.exchange_log_z(MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64)
+    return annealz.exchange_log_z(
+        MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64, base="visible-bias"
+    )
 
 
 def panels(estimate, both, comparison) -> dict[str, tuple]:
@@ -171,7 +176,12 @@ def test_one_side_has_no_reverse_work(estimate):
 
 def test_resampling_is_told():
     result = annealz.estimate_log_z(
-        random_rbm(4, 6, 2.0, 1), schedule="linear", num_steps=20, num_chains=100, resample=1.0
+        random_rbm(4, 6, 2.0, 1),
+        schedule="linear",
+        num_steps=20,
+        num_chains=100,
+        resample=1.0,
+        **PLAIN,
     )
     assert f"resampled {result.run.num_resamplings} times" in result.plot_ess().get_title()
     assert "without k̂" in result.plot_weights().get_title()
@@ -180,7 +190,7 @@ def test_resampling_is_told():
 
 
 def test_one_chain_can_be_plotted(tmp_path):
-    single = annealz.estimate_log_z(MODEL, schedule="linear", num_steps=3, num_chains=1)
+    single = annealz.estimate_log_z(MODEL, schedule="linear", num_steps=3, num_chains=1, **PLAIN)
     single.plot().savefig(tmp_path / "one.png")
     single.plot_convergence().figure.savefig(tmp_path / "convergence.png")
     single.plot_dwell().figure.savefig(tmp_path / "dwell.png")

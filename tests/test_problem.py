@@ -180,6 +180,7 @@ def test_a_given_path_starts_its_reverse_run_from_states_of_its_own():
     base = annealz.BernoulliBase.uniform(8)
     path = annealz.GeometricPath(base, model, "hidden")
     options = {"num_steps": 50, "num_chains": 200, "schedule": "linear", "two_sided": True}
+    options["second_opinion"] = False
     given = annealz.estimate_log_z(model, path=path, **options)
     assert given.settings["draws"] == "approximate"
     own = annealz.estimate_log_z(model, base=base, marginal="hidden", **options)
@@ -189,6 +190,7 @@ def test_a_given_path_starts_its_reverse_run_from_states_of_its_own():
 def test_another_model_than_that_of_the_folder_is_refused(tmp_path):
     one, other = (annealz.testing.random_rbm(3, 4, scale) for scale in (0.5, 1.0))
     options = {"num_steps": 5, "num_chains": 20, "schedule": "linear", "out": tmp_path / "r"}
+    options |= {"base": "uniform", "second_opinion": False}
     annealz.estimate_log_z(one, **options)
     (tmp_path / "r" / "run.npz").unlink()
     with pytest.raises(ValueError, match="another model than the one given"):

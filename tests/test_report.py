@@ -21,13 +21,16 @@ from annealz.formats.record import load_record, save_record
 from annealz.plots import style
 from annealz.report import render_report
 from annealz.report.again import estimate_again
+from annealz.run import Runs
 from annealz.runner import estimate_of, read_estimate
 from annealz.testing import random_rbm
 from test_cli import refused, run
 
 MODEL = random_rbm(4, 6, 0.5, 1)
 HOSTILE = "<script>alert('$x^$')</script>&\"<img src=http://x.invalid/y onerror=alert(1)>"
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
 QUICK = ["estimate", "m.npz", "--schedule", "linear", "--steps", "5", "--chains", "60", "--quiet"]
+QUICK += ["--base", "visible-bias", "--no-second-opinion"]
 SECTIONS = [
     "Result",
     "The path and its schedule",
@@ -95,7 +98,9 @@ def folder(tmp_path_factory) -> Path:
     """A finished run of a model with a hostile name."""
     home = tmp_path_factory.mktemp("run")
     save_rbm(home / "model.npz", MODEL, {"name": HOSTILE})
-    annealz.estimate_log_z(home / "model.npz", num_steps=40, num_chains=60, out=home / "run")
+    annealz.estimate_log_z(
+        home / "model.npz", num_steps=40, num_chains=60, out=home / "run", **PLAIN
+    )
     return home / "run"
 
 
@@ -107,14 +112,19 @@ def estimate(folder) -> annealz.Estimate:
 @pytest.fixture(scope="module")
 def both() -> annealz.Estimate:
     return annealz.estimate_log_z(
-        MODEL, schedule="linear", num_steps=40, num_chains=60, two_sided=True
+        MODEL, schedule="linear", num_steps=40, num_chains=60, two_sided=True, **PLAIN
     )
 
 
 @pytest.fixture(scope="module")
 def comparison():
     return compare_schedules(
-        MODEL, schedules=["linear", "sm08"], num_steps=40, num_chains=60, num_replicates=2
+        MODEL,
+        schedules=["linear", "sm08"],
+        num_steps=40,
+        num_chains=60,
+        num_replicates=2,
+        base="visible-bias",
     )
 
 
@@ -134,10 +144,10 @@ def test_the_number_its_error_and_its_status_come_first(estimate, texts):
     assert page.all("p")[0] == f"{estimate.log_z:.4f} ± {estimate.std_err:.4f}"
     low, high = estimate.interval()
     assert page.all("p")[1] == f"95 % interval {low:.4f} … {high:.4f}"
-    assert "✓ ok" in page.all("strong")
+    assert "✓ ok, without a second opinion" in page.all("strong")
     assert page.all("h2") == SECTIONS
     shown = dict(zip(page.all("th"), page.all("td"), strict=False))
-    assert shown["status"] == "ok"
+    assert shown["status"] == "ok, without a second opinion"
 
 
 def test_every_picture_is_there_and_says_in_words_what_it_shows(estimate, both, texts):
@@ -193,31 +203,32 @@ def test_evaluations_of_a_density_are_told():
 
 
 def test_a_bad_status_says_why_and_what_to_do(tmp_path):
-    save_rbm(tmp_path / "m.npz", random_rbm(8, 12, 3.0, 1))
-    bad = annealz.estimate_log_z(tmp_path / "m.npz", schedule="linear", num_steps=4, num_chains=100)
+    save_rbm(tmp_path / "m.npz", random_rbm(27, 28, 2.0, 1))  # no layer can be enumerated
+    options = {"schedule": "linear", "num_steps": 4, "num_chains": 100}
+    bad = annealz.estimate_log_z(tmp_path / "m.npz", **options, **PLAIN)
     assert bad.status is annealz.Status.UNRELIABLE
     page = Page(render_report(bad))
-    assert "✗ unreliable" in page.all("strong")
+    assert "✗ unreliable, without a second opinion" in page.all("strong")
     assert any(words.startswith("Do not use this number") for words in page.all("p"))
-    assert "try --steps 16 or --two-sided." in page.all("strong")
+    assert any("to do better: --data with" in words for words in page.all("p") + page.all("li"))
     advice = page.codes[0]
     assert shlex.split(advice)[:3] == ["annealz", "estimate", str(tmp_path / "m.npz")]
-    assert "--steps 16 --chains 100" in advice
+    assert "--method exchange" in advice
 
 
 def test_tiny_runs_have_a_page():
     model = annealz.RBM(np.ones((1, 1)), np.zeros(1), np.zeros(1))
-    ten = annealz.estimate_log_z(model, schedule="linear", num_steps=2, num_chains=10)
+    ten = annealz.estimate_log_z(model, schedule="linear", num_steps=2, num_chains=10, **PLAIN)
     for count in (1, 10):
         run = dataclasses.replace(ten.run, log_weights=ten.log_weights[:count])
-        text = render_report(estimate_of(ten.settings, run, None))
+        text = render_report(estimate_of(ten.settings, Runs(run)))
         assert ("unknown" in Page(text).all("p")[0]) == (count < 10)
         assert "chains are too few" in text
 
 
 def test_a_resampled_run_has_a_page():
     result = annealz.estimate_log_z(
-        MODEL, schedule="linear", num_steps=20, num_chains=80, resample=1.0
+        MODEL, schedule="linear", num_steps=20, num_chains=80, resample=1.0, **PLAIN
     )
     assert "forward chains: resampled, without k̂." in render_report(result)
 
@@ -258,7 +269,7 @@ def test_names_are_escaped_everywhere(estimate, comparison):
         assert "&lt;script&gt;" in text
     renamed = dataclasses.replace(estimate.schedule, name="<b>$\\frac$ & $</b>")
     run = dataclasses.replace(estimate.run, schedule=renamed)
-    text = render_report(dataclasses.replace(estimate, run=run))
+    text = render_report(dataclasses.replace(estimate, runs=Runs(run)))
     assert "<b>" not in text
     assert "schedule: <b>$\\frac$ & $</b>, 40 steps" in Page(text).all("text")
 
@@ -301,9 +312,8 @@ def test_the_call_gives_the_same_number(both, texts):
 
 def test_a_comparison_can_be_made_again(capsys, tmp_path):
     save_rbm(tmp_path / "m.npz", MODEL)
-    words = (
-        "compare m.npz --schedules linear,sm08 --steps 20 --chains 60 --replicates 2 --json --quiet"
-    )
+    words = "compare m.npz --base visible-bias --schedules linear,sm08 --steps 20 --chains 60 "
+    words += "--replicates 2 --json --quiet"
     status, out, _ = run(capsys, *words.split(), "--report", "first.html")
     assert status == 0
     command = Page((tmp_path / "first.html").read_text()).command()
@@ -328,7 +338,7 @@ def test_options_and_what_cannot_be_recorded(estimate):
     )
     assert every.text.endswith(
         "--schedule mixing --steps 40 --chains 60 --seed 0 --base uniform --marginal hidden "
-        "--data DATA --resample 0.5 --two-sided --along 0.25,0.5"
+        "--data DATA --resample 0.5 --two-sided --no-second-opinion --along 0.25,0.5"
     )
     assert any("DATA" in note for note in every.notes)
     wanted = again_of(estimate, target_std_err=0.1, asked=asked | {"num_steps": None})
@@ -369,13 +379,20 @@ def test_runs_of_earlier_versions_have_a_page(folder, tmp_path):
     assert any("MODEL: the one whose digest begins" in note for note in page.all("li"))
 
 
+def test_a_run_from_before_bases_were_searched_for_is_made_again_as_it_was(estimate):
+    settings = estimate.settings | {"asked": estimate.settings["asked"] | {"base": "auto"}}
+    del settings["second_opinion"]
+    text = estimate_again(settings, estimate.schedule.name, estimate.num_steps).text
+    assert text.endswith("--base visible-bias --no-second-opinion")
+
+
 # --- the terrain is kept ---------------------------------------------------------------------
 
 
 def test_the_folder_keeps_what_the_pilot_saw(folder, estimate):
     kept = estimate.schedule.terrain
     assert kept is not None
-    fresh = annealz.estimate_log_z(MODEL, num_steps=40, num_chains=60).schedule.terrain
+    fresh = annealz.estimate_log_z(MODEL, num_steps=40, num_chains=60, **PLAIN).schedule.terrain
     assert fresh is not None
     for name in ("betas", "mean", "variance", "ess", "tau", "tau_is_bound"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(fresh, name))
@@ -404,6 +421,7 @@ def test_report_goes_into_the_folder_or_where_it_is_wanted(capsys, folder, tmp_p
 
 def test_a_new_run_drops_the_old_page(tmp_path):
     options = {"schedule": "linear", "num_steps": 5, "num_chains": 10, "out": tmp_path / "run"}
+    options |= PLAIN
     annealz.estimate_log_z(MODEL, **options).report(tmp_path / "run" / "report.html")
     annealz.estimate_log_z(MODEL, **options, force=True)
     assert not (tmp_path / "run" / "report.html").exists()

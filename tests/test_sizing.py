@@ -22,7 +22,12 @@ from annealz.testing import random_rbm
 
 MODEL = random_rbm(6, 9, 0.8, seed=4)
 HARD = random_rbm(6, 9, 3.0, seed=4)
-SETTINGS = {"schedule": "linear", "num_steps": 20}
+SETTINGS = {
+    "schedule": "linear",
+    "num_steps": 20,
+    "base": "visible-bias",
+    "second_opinion": False,
+}
 
 
 def path_of(model: annealz.RBM) -> GeometricPath:
@@ -235,7 +240,8 @@ def test_the_wanted_error_is_met_over_many_seeds(monkeypatch):
 
 def test_the_command_line_foretells_on_stderr(capsys, tmp_path):
     save_rbm(tmp_path / "m.npz", MODEL, {})
-    words = ["estimate", str(tmp_path / "m.npz"), "--steps", "20", "--target-std-err", "0.05"]
+    words = ["estimate", str(tmp_path / "m.npz"), "--base", "visible-bias", "--no-second-opinion"]
+    words += ["--steps", "20", "--target-std-err", "0.05"]
     assert _status([*words, "--json"]) == 0
     assert "chains of 20 steps should reach" in capsys.readouterr().err
     assert _status([*words, "--quiet"]) == 0

@@ -23,6 +23,7 @@ import annealz
 from annealz.cli import plain
 from annealz.cli.progress import show_progress
 from annealz.cli.retry import retry
+from annealz.run import Runs
 from annealz.runner import estimate_of
 from annealz.show.board import Board, duration, report_to
 from annealz.show.live import live_board
@@ -30,7 +31,8 @@ from annealz.show.terminal import Screen, sparkline, terminal_board
 from annealz.testing import random_rbm
 
 ROWS = 30
-COMMAND = [sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20"]
+PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
+COMMAND = [sys.executable, "-m", "annealz", "estimate", "mnist-cd1-20", "--no-second-opinion"]
 # the terminal becomes the one of the session, so that its ^C is heard; a fork of this process would warn
 LAUNCH = """
 import fcntl, os, sys, termios
@@ -172,7 +174,7 @@ def test_a_run_tells_its_stages_and_its_parts(seed):
     model = random_rbm(6, 8, scale=1.0, seed=1)
     seen: list[annealz.Progress] = []
     result = annealz.estimate_log_z(
-        model, num_steps=20, target_std_err=0.02, seed=seed, on_progress=seen.append
+        model, num_steps=20, target_std_err=0.02, seed=seed, on_progress=seen.append, **PLAIN
     )
     stages = list(dict.fromkeys(now.stage for now in seen))
     assert stages == ["base", "tuning", "pilot", "schedule", "sizing", "timing", "run"]
@@ -187,7 +189,7 @@ def test_parts_of_a_limited_time_are_foretold():
     model = random_rbm(6, 8, scale=1.0, seed=1)
     seen: list[annealz.Progress] = []
     annealz.estimate_log_z(
-        model, num_steps=20, num_chains=200, max_seconds=1000, on_progress=seen.append
+        model, num_steps=20, num_chains=200, max_seconds=1000, on_progress=seen.append, **PLAIN
     )
     parts = {(now.part, now.num_parts) for now in seen if now.stage == "run"}
     assert parts == {(1, 4), (2, 4), (3, 4), (4, 4)}
@@ -197,7 +199,7 @@ def test_two_sides_have_two_stages():
     seen: list[annealz.Progress] = []
     annealz.estimate_log_z(
         random_rbm(4, 5, seed=1), schedule="linear", num_steps=10, num_chains=50, two_sided=True,
-        on_progress=seen.append,
+        on_progress=seen.append, **PLAIN,
     )  # fmt: skip
     assert list(dict.fromkeys(now.stage for now in seen))[-3:] == ["run", "draws", "reverse"]
 
@@ -289,16 +291,34 @@ def test_a_plain_locale_is_recognised(names, expected):
     ],
 )
 def test_the_next_command_asks_for_more_steps(poor, words, expected):
+    """Where a path was given, and nothing else can be advised."""
+    given = poor.settings["given"] | {"path": True}
+    own = dataclasses.replace(poor, settings=poor.settings | {"given": given})
+    assert own.status is annealz.Status.UNRELIABLE
+    assert retry(words, own) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["estimate", "a b.npz", "--seed=3"], "--method exchange 'a b.npz' --seed=3"),
+        (["estimate", "--out", "run", "--steps", "3"], "--method exchange --steps 3"),
+        (["estimate", "--chains=9", "--schedule", "linear"], "--method exchange"),
+        (["estimate", "--schedule", __file__, "--two-sided"], "--method exchange"),
+    ],
+)
+def test_the_next_command_crosses_between_modes(poor, words, expected):
     assert poor.status is annealz.Status.UNRELIABLE
-    assert retry(words, poor) == expected
+    assert retry(words, poor) == f"annealz estimate {expected}"
 
 
 @pytest.fixture(scope="module")
 def poor() -> annealz.Estimate:
-    model = random_rbm(8, 10, scale=4.0, seed=3)
-    return annealz.estimate_log_z(model, schedule="linear", num_steps=3, num_chains=60)
+    """Of a model that cannot be enumerated."""
+    model = random_rbm(27, 28, scale=2.0, seed=3)
+    return annealz.estimate_log_z(model, schedule="linear", num_steps=3, num_chains=60, **PLAIN)
 
 
 def test_a_result_that_is_ok_has_no_next_command(poor):
     run = dataclasses.replace(poor.run, log_weights=np.linspace(0, 0.1, 60))
-    assert retry(["estimate"], estimate_of(poor.settings, run, None)) is None
+    assert retry(["estimate"], estimate_of(poor.settings, Runs(run))) is None

@@ -89,23 +89,21 @@ def test_a_mode_that_no_forward_chain_reaches_comes_with_the_draws(seed):
     """A third of the mass: forward chains alone are 0.4 low and look perfect, the pair is right."""
     generator = np.random.default_rng(seed)
     forward, reverse = two_modes(generator, mass=1 / 3, reached=1e-9)
-    verdict = judge_two_sided(forward, reverse, are_exact=True, num_steps=500)
+    verdict = judge_two_sided(forward, reverse, are_exact=True)
     assert_within_mc_error(verdict.log_ratio, 0, verdict.std_err)
     assert verdict.forward_log_mean == pytest.approx(np.log(2 / 3), abs=0.15)
     assert verdict.status is Status.OK
     (message,) = verdict.messages
     assert "the forward chains alone give log Z = -0." in message
-    assert "--steps 2000" in message
+    assert "trust the two sides together" in message
 
 
 def test_sides_that_hardly_meet_are_unreliable(seed):
     work = gaussian_work(np.random.default_rng(seed), 100, 100, 7.0)
-    verdict = judge_two_sided(*work, are_exact=True, num_steps=1000)
+    verdict = judge_two_sided(*work, are_exact=True)
     assert Message.LITTLE_OVERLAP in verdict.findings
-    assert "--steps 4000" in verdict.messages[0]
     apart = judge_two_sided(np.full(50, -1e4), np.full(50, 1e4), are_exact=True)
     assert list(apart.findings) == [Message.LITTLE_OVERLAP]
-    assert "four times the steps" in apart.messages[0]
 
 
 def test_few_chains_are_not_judged():
@@ -157,10 +155,9 @@ def test_work_of_huge_variance_is_never_ok(side, seed):
         forward[:4] -= 1000
     else:
         reverse[:4] += 1000
-    verdict = judge_two_sided(forward, reverse, are_exact=True, num_steps=10)
+    verdict = judge_two_sided(forward, reverse, are_exact=True)
     assert next(iter(verdict.findings)) is Message.WIDE_WORK
     assert f"of the {side} work" in verdict.messages[0]
-    assert "--steps 40" in verdict.messages[0]
 
 
 def test_given_draws_do_not_lift_an_unreliable_verdict(seed):

@@ -60,6 +60,8 @@ class Progress(NamedTuple):
     ...     schedule="linear",
     ...     num_steps=100,
     ...     num_chains=100,
+    ...     base="uniform",
+    ...     second_opinion=False,
     ...     on_progress=seen.append,
     ... )
     >>> last = seen[-1]

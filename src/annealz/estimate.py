@@ -49,9 +49,15 @@ class Estimate(Drawn):
     >>> low < estimate.log_z < high
     True
     >>> estimate.model, estimate.base, estimate.marginal, estimate.schedule.name, estimate.seed
-    ('rbm-4x6', 'visible-bias', 'visible', 'mixing', 0)
+    ('rbm-4x6', 'fitted', 'visible', 'mixing', 0)
     >>> estimate.num_steps, estimate.num_chains, estimate.log_weights.shape, estimate.ess > 90
     (100, 100, (100,), True)
+    >>> estimate.second_opinion.confirms, estimate.status_in_words  # of chains from another base
+    (True, 'ok')
+    >>> estimate.first_log_z == estimate.log_z, estimate.first_std_err == estimate.std_err
+    (True, True)
+    >>> estimate.run.num_chains, estimate.reverse is None
+    (100, True)
     >>> estimate.sweeps["main"], estimate.sweeps["pilot"] > 0, estimate.seconds > 0
     (10000, True, True)
     >>> estimate.evaluations is None  # an RBM's cost is counted in sweeps

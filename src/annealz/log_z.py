@@ -25,7 +25,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.names import DEFAULT_SCHEDULE, PILOTED
 from annealz.paths.abstract import AbstractPath
-from annealz.plan import plan_schedule
+from annealz.plan import check_schedule, plan_schedule
 from annealz.problem import choose_problem
 from annealz.random import check_seed, derive_seed
 from annealz.replicas.exchange import exchange
@@ -190,24 +190,28 @@ def estimate_log_z(
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
-    steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
-    begin(on_progress, "base" if problem.is_open or second_opinion else "tuning")
-    problem = problem.prepared(
-        seed,
-        operator.index(steps),
-        num_chains,
-        second_opinion=second_opinion,
-        on_progress=on_progress,
-    )
-    path, kernel = problem.states, problem.kernel
-    pilot_sweeps, pilot_seconds = problem.pilot_sweeps, problem.pilot_seconds + fit_seconds
-    left = None if max_seconds is None else max(max_seconds - pilot_seconds, 1e-3)
-    if left is not None and problem.second_path is not None:
-        left *= 1 - _SECOND_TIME
-    check_memory(path, num_chains)  # before a pilot, not after
+    steps = check_schedule(schedule, asked["num_steps"])
+    check_memory(problem.states, num_chains)  # before a pilot, not after
     if resample is not None:
         Resampling(resample, island_size(num_chains))  # refuses what it cannot do
     is_exchanged = isinstance(draws, str)
+    if draws is not None and not is_exchanged and marginal != "auto":
+        check_start(problem.path, draws, num_chains, "draws")
+    begin(on_progress, "base" if problem.is_open or second_opinion else "tuning")
+    paced = Timing(0.0, 0, 0.0)
+    if max_seconds is not None and problem.is_searched(second_opinion):  # pilots keep the limit too
+        paced = time_steps(problem.states, problem.kernel, num_chains, seed)
+        share = _TIME_RESERVE * max_seconds / (paced.pace * steps * num_chains)
+        steps = max(int(min(share, 1.0) * steps), 1)
+    problem = problem.prepared(
+        seed, steps, num_chains, second_opinion=second_opinion, on_progress=on_progress
+    )
+    path, kernel = problem.states, problem.kernel
+    pilot_sweeps = problem.pilot_sweeps + paced.sweeps
+    pilot_seconds = problem.pilot_seconds + fit_seconds + paced.spent
+    left = None if max_seconds is None else max(max_seconds - pilot_seconds, 1e-3)
+    if left is not None and problem.second_path is not None:
+        left *= 1 - _SECOND_TIME
     start = None
     if draws is not None and not is_exchanged:
         start = check_start(problem.path, draws, num_chains, "draws")

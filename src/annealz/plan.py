@@ -28,7 +28,7 @@ from annealz.stages import begin
 from annealz.survey import survey, survey_knots
 from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
 
-__all__ = ["check_name", "pilot_sweeps", "plan_schedule"]
+__all__ = ["check_name", "check_schedule", "pilot_sweeps", "plan_schedule"]
 
 MIXING_SHARE = 0.05  # of all sweeps, for the pilot of mixing
 
@@ -73,11 +73,9 @@ def plan_schedule(
     >>> schedule.name, schedule.num_steps, schedule.provenance["pilot_sweeps"] > 0
     ('mixing', 100, True)
     """
-    name = schedule if isinstance(schedule, str) else ""
-    is_varopt = name == "varopt" or name.startswith("varopt-")
-    if not (is_varopt or name in ("gms13", "mixing")) or Path(name).is_file():
+    if not _needs_pilot(schedule):
         return choose_schedule(schedule, num_steps, SCHEDULE_NAMES)
-    num_steps = check_num_steps(DEFAULT_NUM_STEPS if num_steps is None else num_steps)
+    name, num_steps = str(schedule), check_schedule(schedule, num_steps)
     begin(on_progress, "pilot")
     if name == "mixing":
         total = int(num_steps * num_chains / (1 - MIXING_SHARE))
@@ -99,8 +97,6 @@ def plan_schedule(
         begin(on_progress, "schedule")
         return gms13(knots, num_steps)
     method, max_step = _varopt_options(name)
-    if max_step is not None:
-        check_max_step(max_step, num_steps)  # before the pilot, not after
     terrain = survey(path, kernel, **_PILOT, seed=seed, on_progress=on_progress)
     begin(on_progress, "schedule")
     return varopt(terrain, num_steps, method=method, max_step=max_step)
@@ -108,6 +104,26 @@ def plan_schedule(
 
 def _num_updates(pilot_scale: float) -> int:
     return max(12, round(6000 * pilot_scale))
+
+
+def check_schedule(
+    schedule: str | Path | Schedule | np.ndarray, num_steps: int | None = None
+) -> int:
+    """The steps that this schedule will have; refuses, before any pilot, what is none."""
+    if not _needs_pilot(schedule):
+        return choose_schedule(schedule, num_steps, SCHEDULE_NAMES).num_steps
+    num_steps = check_num_steps(DEFAULT_NUM_STEPS if num_steps is None else num_steps)
+    if str(schedule).startswith("varopt"):
+        max_step = _varopt_options(str(schedule))[1]
+        if max_step is not None:
+            check_max_step(max_step, num_steps)
+    return num_steps
+
+
+def _needs_pilot(schedule) -> bool:
+    if not isinstance(schedule, str) or Path(schedule).is_file():
+        return False
+    return schedule in ("gms13", "mixing", "varopt") or schedule.startswith("varopt-")
 
 
 def check_name(name: str) -> None:

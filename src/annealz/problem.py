@@ -80,7 +80,7 @@ class Problem:
             found = search_bases(self.model, layer, self.kernel, **options)
             assert found.first is not None
             path = found.first.path
-        elif second_opinion and self.is_own_path and self.model.named_bases():
+        elif self.is_searched(second_opinion):
             found = choose_second(self.model, layer, self.kernel, path.base, **options)
         if found is not None:
             spent, seconds = spent + found.sweeps, seconds + found.seconds
@@ -99,6 +99,11 @@ class Problem:
             second_path=None if second is None else second.path,
             second_terrain=None if second is None else second.terrain,
         )
+
+    def is_searched(self, second_opinion: bool) -> bool:
+        """Whether `prepared` will look for a base, the first or the second."""
+        wants_second = second_opinion and self.is_own_path and bool(self.model.named_bases())
+        return self.is_open or wants_second
 
     @property
     def states(self) -> AbstractPath:

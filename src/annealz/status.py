@@ -30,7 +30,7 @@ class Status(_Badge, enum.Enum):
     (True, 'unreliable')
     >>> from annealz.testing import random_rbm
     >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=10
+    ...     random_rbm(4, 6), base="uniform", num_steps=100, num_chains=10, second_opinion=False
     ... )
     >>> estimate.status
     <Status.UNRELIABLE: 'unreliable'>

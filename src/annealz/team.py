@@ -132,7 +132,11 @@ class Team:
         """Hand on what comes in; in a thread, so that no interrupt finds a message half read."""
         index = {connection: p for p, connection in enumerate(self._connections, 1)}
         while index:
-            for connection in wait(list(index)):
+            try:
+                ready = wait(list(index))
+            except OSError:  # closed on this side
+                ready = [connection for connection in index if connection.closed]
+            for connection in ready:
                 assert isinstance(connection, Connection)
                 try:
                     message = Message.read(connection.recv_bytes())

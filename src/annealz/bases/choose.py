@@ -44,7 +44,11 @@ def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto"
                 "data serve to build a base, and a base is given: leave one of them out."
             )
         return base
-    if base not in BASES or base == "fitted":  # which only pilots can give
+    if base == "fitted":
+        raise ValueError(
+            "the base fitted is found by pilots, of an estimate: name another one here."
+        )
+    if base not in BASES:
         raise ValueError(f"unknown base {base!r}: choose one of {', '.join(BASES)}.")
     if data is not None and base not in ("auto", "base-rate"):
         raise ValueError(f"data serve the base-rate base only, got base {base!r}.")

@@ -46,7 +46,12 @@ class MixtureBase(AbstractBase):
     (2, 3, 'mixture', 0.0)
     >>> from annealz.testing import random_rbm
     >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 3), base=base, schedule="linear", num_steps=100, num_chains=100
+    ...     random_rbm(4, 3),
+    ...     base=base,
+    ...     schedule="linear",
+    ...     num_steps=100,
+    ...     num_chains=100,
+    ...     second_opinion=False,
     ... )
     >>> abs(estimate.log_z - estimate.exact_log_z) < 5 * estimate.std_err
     True

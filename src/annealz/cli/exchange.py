@@ -22,6 +22,8 @@ _OF_ANNEALING = {
     "target_std_err": "take more --steps or --ensembles for a smaller error",
     "max_seconds": "--steps and --ensembles decide how long it takes",
     "two_sided": "neighbouring rungs are joined from both sides already",
+    "draws": "neighbouring rungs are joined from both sides already",
+    "second_opinion": "round trips and its ensembles are its own evidence",
     "resample": "replicas exchange their rungs instead",
     "along": "its rungs are where log Z is known",
     "distributed": "it runs in one process with all its devices",

@@ -25,6 +25,7 @@ from annealz.cli.options import (
     Quiet,
     Resample,
     Schedule,
+    SecondOpinion,
     Seed,
     Steps,
     TargetStdErr,
@@ -65,6 +66,7 @@ def likelihood(
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
     two_sided: TwoSided = False,
+    second_opinion: SecondOpinion = True,
     resample: Resample = None,
     exact: Exact = False,
     conservative: Annotated[
@@ -103,6 +105,7 @@ def likelihood(
         "target_std_err": target_std_err,
         "max_seconds": max_seconds,
         "two_sided": two_sided,
+        "second_opinion": second_opinion,
         "resample": resample,
     }
     if run is not None:
@@ -176,6 +179,7 @@ def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
         "seed": 0,
         "base": "auto",
         "two_sided": False,
+        "second_opinion": True,
         "exact": False,
     }
     given = [

@@ -38,7 +38,7 @@ def schedule(
     The picture goes beside the schedule, unless --plot says where.
     """
     from annealz.data.array import read_data
-    from annealz.plan import plan_schedule
+    from annealz.plan import check_schedule, plan_schedule
     from annealz.problem import choose_problem
 
     picture = out.with_suffix(".png") if plot is None else plot
@@ -51,8 +51,10 @@ def schedule(
         if path.exists() and not force:
             raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
     rows = None if data is None else read_data(data)
-    problem = choose_problem(model, base=base, data=rows, marginal=marginal).prepared(seed)
+    chosen = choose_problem(model, base=base, data=rows, marginal=marginal)
+    num_steps = check_schedule(name, steps)
     with show_progress(quiet) as progress:
+        problem = chosen.prepared(seed, num_steps, chains, on_progress=progress)
         made = plan_schedule(
             name,
             problem.states,

@@ -34,7 +34,9 @@ class SquareIsing(AbstractModel):
     --------
     >>> import annealz
     >>> model = annealz.SquareIsing(8, coupling=0.3)
-    >>> estimate = annealz.estimate_log_z(model, schedule="linear", num_steps=100, num_chains=100)
+    >>> estimate = annealz.estimate_log_z(
+    ...     model, base="uniform", num_steps=100, num_chains=100, second_opinion=False
+    ... )
     >>> abs(estimate.log_z - annealz.square_ising_log_z(8, 0.3)) < 5 * estimate.std_err
     True
     """

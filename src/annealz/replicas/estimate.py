@@ -23,7 +23,12 @@ class ExchangeEstimate:
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> estimate = annealz.exchange_log_z(
-    ...     random_rbm(4, 6), num_rungs=6, num_ensembles=16, num_sweeps=400, seed=1
+    ...     random_rbm(4, 6),
+    ...     base="visible-bias",
+    ...     num_rungs=6,
+    ...     num_ensembles=16,
+    ...     num_sweeps=400,
+    ...     seed=1,
     ... )
     >>> estimate.status.value, estimate.messages, estimate.findings
     ('ok', (), {})

@@ -79,7 +79,9 @@ def exchange_log_z(
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> model = random_rbm(4, 6)
-    >>> estimate = annealz.exchange_log_z(model, num_rungs=6, num_ensembles=16, num_sweeps=400)
+    >>> estimate = annealz.exchange_log_z(
+    ...     model, base="uniform", num_rungs=6, num_ensembles=16, num_sweeps=400
+    ... )
     >>> abs(estimate.log_z - annealz.exact_log_z(model)) < 5 * estimate.std_err
     True
     """

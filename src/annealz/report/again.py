@@ -37,6 +37,10 @@ def estimate_again(
         "marginal": settings["marginal"],
     }
     asked = old if asked is None else asked
+    if (
+        "second_opinion" not in settings and asked["base"] == "auto"
+    ):  # before bases were searched for
+        asked = asked | {"base": settings["base"]}
     target, is_planned = settings["target_std_err"], asked["schedule"] is not None
     options: dict[str, Any] = {"schedule": asked["schedule"]}
     if target is None:
@@ -57,7 +61,7 @@ def estimate_again(
         "resample": settings.get("resample"),
         "two_sided": settings.get("two_sided") or None,
         "draws": "exchange" if settings.get("draws") == "exchange" else None,
-        "second_opinion": False if settings.get("second_opinion") is False else None,
+        "second_opinion": None if settings.get("second_opinion") else False,
         "along": settings.get("along"),
     }
     notes = _notes(asked["model"], settings["model_digest"], options["data"])

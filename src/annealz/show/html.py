@@ -45,6 +45,13 @@ _GREEN, _RED = "#1a7f37", "#b3261e"
 _LEFT = "text-align:left;vertical-align:top"
 _CURVE_POINTS = 80
 _ARGUMENTS = {"steps": "num_steps", "chains": "num_chains", "target-std-err": "target_std_err"}
+_CALLS = {
+    "--two-sided": "two_sided=True",
+    "--base fitted": 'base="fitted"',
+    "--data with": "data=",
+    "--method exchange": "annealz.exchange_log_z",
+    "--exact,": "annealz.exact_log_z,",
+}
 
 Row = tuple[str, str]
 
@@ -238,7 +245,9 @@ def in_python(message: str) -> str:
     """A message with the options of the command line as arguments: --steps 400 as num_steps=400."""
     for option, argument in _ARGUMENTS.items():
         message = re.sub(rf"--{option} (\d[\d.e+-]*\d|\d)", rf"{argument}=\1", message)
-    return message.replace("--two-sided", "two_sided=True")
+    for words, call in _CALLS.items():
+        message = message.replace(words, call)
+    return message
 
 
 def _number(value: float, std_err: float) -> str:
