@@ -207,16 +207,6 @@ def test_no_more_than_the_budget_is_spent(name: str, budget: int):
     check_budget(*SHAPES[name], budget)
 
 
-class Line(GaussianPath):
-    """Without JAX: what is counted here is sweeps."""
-
-    def sample(self, bits):
-        return np.random.default_rng(0).normal(size=bits.num_chains)
-
-    def log_ratio(self, x, beta0, beta1):
-        return (float(beta1) - float(beta0)) * x
-
-
 @settings(max_examples=50)
 @example(LEAST_BUDGET, 0.0, False)
 @example(LEAST_BUDGET, 0.999, True)
@@ -231,27 +221,34 @@ def test_no_budget_is_overspent(budget: int, rho: float, varies: bool):
         slopes, _ = lfilter([np.sqrt(1 - rate**2)], [1, -rate], noise, axis=0, zi=rate * x[None])
         return slopes[-1], slopes
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MODULE, "stay_on", stay)
-        check_budget(Line(1.0, 0.5), PerfectKernel(), budget)
+    def sample(path, stream, step, chains):
+        return np.random.default_rng(0).normal(size=chains.size)
+
+    def log_ratio(path, x, beta0, beta1):
+        return (float(beta1) - float(beta0)) * x
+
+    with pytest.MonkeyPatch.context() as patch:  # without JAX: what is counted here is sweeps
+        for name, mock in (("stay_on", stay), ("_sample", sample), ("_log_ratio", log_ratio)):
+            patch.setattr(MODULE, name, mock)
+        check_budget(GaussianPath(1.0, 0.5), PerfectKernel(), budget)
 
 
 def test_sweeps_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch):
     """And no step of the stream is used twice: not by two stays, and by no start of a round."""
     used: list[int] = []
 
-    class Watched(GaussianPath):
-        def sample(self, bits):
-            used.append(int(bits.step))
-            return super().sample(bits)
+    def start(path, stream, step, chains):
+        used.append(int(step))
+        return sample(path, stream, step, chains)
 
     def watch(path, kernel, stream, chains, x, beta, done, count):
         used.extend(range(int(done) + 1, int(done) + count + 1))
         return real(path, kernel, stream, chains, x, beta, done, count)
 
-    real = MODULE.stay_on
+    real, sample = MODULE.stay_on, MODULE._sample
     monkeypatch.setattr(MODULE, "stay_on", watch)
-    terrain = survey_mixing(Watched(1.0, 0.5), PerfectKernel(), budget=20_000)
+    monkeypatch.setattr(MODULE, "_sample", start)
+    terrain = survey_mixing(GaussianPath(1.0, 0.5), PerfectKernel(), budget=20_000)
     assert len(used) == len(set(used))
     assert terrain.sweeps == len(used) * terrain.provenance["num_chains"]
 
