@@ -15,7 +15,8 @@ from annealz import base_search
 from annealz.base_search import (
     BaseChoice,
     Scout,
-    _cheapest,
+    _first,
+    _second,
     choose_second,
     search_bases,
     second_chains,
@@ -100,7 +101,9 @@ def test_the_second_base_is_another_one(choice: BaseChoice):
     assert choice.second is not None
     assert choice.second.base.digest != choice.first.base.digest
     assert choice.second.name == "uniform"  # which finds both phases
-    assert [one.name for one in choice.tried] == ["uniform", "visible-bias", "fitted"]
+    assert_within_mc_error(choice.second.log_z, EXACT, choice.second.std_err)
+    names = ["uniform", "visible-bias", "fitted", "fitted-product"]
+    assert [one.name for one in choice.tried] == names
 
 
 def test_the_reason_in_words(choice: BaseChoice):
@@ -109,13 +112,15 @@ def test_the_reason_in_words(choice: BaseChoice):
     for words in ("log Z of the pilot", "; the others uniform ", ", visible-bias "):
         assert words in choice.reason
     assert dataclasses.replace(choice, first=None).reason is None
-    alone = dataclasses.replace(choice, tried=choice.tried[-1:])
+    assert choice.first is not None
+    alone = dataclasses.replace(choice, tried=(choice.first,))
     assert alone.reason is not None
     assert "others" not in alone.reason
 
 
 def test_every_sweep_of_a_pilot_is_charged(choice: BaseChoice, scouts: list[Scout]):
-    assert [one.name for one in scouts] == ["uniform", "visible-bias", "fitted", "fitted"]
+    names = ["uniform", "visible-bias", "fitted", "fitted", "fitted-product"]
+    assert [one.name for one in scouts] == names
     assert choice.sweeps == sum(one.sweeps for one in scouts)
     for one in scouts:
         assert one.run is not None
@@ -127,7 +132,7 @@ def test_pilots_have_streams_of_their_own(scouts: list[Scout], estimate: annealz
     runs = [one.run for one in scouts] + [run for run in estimate.runs if run is not None]
     streams = {(run.seed, run.purpose) for run in runs if run is not None}
     assert len(streams) == len(runs)
-    words = ("uniform", "visible-bias", "rough", "fitted")
+    words = ("uniform", "visible-bias", "rough", "fitted", "product")
     assert {seed for seed, purpose in streams if purpose == "pilot"} == {
         derive_seed(3, "base", word) for word in words
     }
@@ -149,23 +154,48 @@ def imagined(log_z: float, cost: float, std_err: float = 0.01) -> Scout:
     return Imagined(nothing, nothing, nothing, log_z, std_err)  # type: ignore
 
 
-def test_the_cheapest_base_that_finds_the_mass():
-    low, dear, cheap = imagined(3.0, 1.0), imagined(5.0, 900.0), imagined(4.98, 80.0)
-    assert _cheapest([low, dear, cheap], 100) is cheap
-    assert _cheapest([low, dear, cheap], 100, preferred=dear) is cheap  # clearly cheaper
-    assert _cheapest([low, dear, cheap], 10_000, preferred=dear) is dear  # cheap enough itself
-    near = imagined(5.0, 300.0)
-    assert _cheapest([low, near, cheap], 100, preferred=near) is near  # not clearly cheaper
-    assert _cheapest([low, cheap], 100, preferred=low) is cheap  # what misses is never taken
-    assert _cheapest([low, imagined(3.5, 2.0)], 100, among=[cheap]) is not low  # the larger one
-    assert _cheapest([], 100) is None
+def test_an_easy_named_base_comes_first():
+    flat, other = imagined(5.0, 25.0), imagined(5.0, 10.0)
+    mixture, product = imagined(5.0, 1.0), imagined(5.0, 2.0)
+    assert (
+        _first([flat, other], [mixture, product], 100) is flat
+    )  # below 0.3 K, and the flatter one
+    assert _first([imagined(5.0, 35.0), other], [mixture, product], 100) is other
+    assert (
+        _first([imagined(4.0, 1.0)], [mixture, product], 100) is mixture
+    )  # what misses is not taken
+    assert _first([], [mixture, product], 100) is mixture
+
+
+def test_then_the_mixture_and_then_the_cheapest():
+    hard, low = imagined(5.0, 900.0), imagined(3.0, 1.0)
+    mixture, product = imagined(5.0, 45.0), imagined(4.99, 30.0)
+    assert _first([hard, low], [mixture, product], 100) is mixture  # below K / 2
+    dear = imagined(5.0, 80.0)
+    assert _first([hard, low], [dear, product], 100) is product
+    wide = imagined(5.0, 60.0)
+    assert _first([wide], [dear, imagined(5.0, 70.0)], 100) is not wide  # not clearly cheaper
+    cheap = imagined(5.0, 100.0)
+    assert _first([cheap], [imagined(5.0, 900.0)], 100) is cheap  # clearly
+
+
+def test_the_second_is_unlike_the_first_and_finds_the_mass():
+    flat, low = imagined(5.0, 25.0), imagined(3.0, 1.0)
+    mixture, product = imagined(5.0, 1.0), imagined(5.0, 2.0)
+    assert _second(flat, [flat, low], [mixture, product], 100) is mixture
+    assert _second(mixture, [flat, low], [mixture, product], 100) is flat
+    assert _second(mixture, [low], [mixture, product], 100) is product  # the named one misses
+    assert _second(mixture, [low, imagined(3.5, 9.0)], [mixture], 100) is not low  # the larger one
+    assert _second(mixture, [], [mixture], 100) is None
 
 
 def test_a_wide_error_excuses_a_low_log_z():
     unsure, best = imagined(3.0, 1.0, 1.0), imagined(5.0, 900.0)
-    assert _cheapest([unsure, best], 100) is unsure
-    unknown = imagined(3.0, 1.0, np.inf)  # counts as no error, not as an excuse
-    assert _cheapest([unknown, best], 100) is best
+    assert _first([unsure], [best], 100) is unsure
+    assert _first([imagined(3.0, 1.0)], [best], 100) is best
+    # but not one that a third, sure pilot shows to miss something
+    low, vague, sure = imagined(4.0, 1.0, 0.1), imagined(5.0, 900.0, 1.0), imagined(5.0, 950.0)
+    assert _first([low], [vague, sure], 100) is vague
 
 
 def test_a_fifth_of_the_chains_but_enough_to_be_judged():

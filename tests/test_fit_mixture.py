@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from annealz.bases.fit_mixture import fit_mixture
+from annealz.bases.fit_mixture import _COMMON, fit_mixture
 from annealz.bases.mixture import MixtureBase
 from annealz.testing import assert_within_mc_error
 from annealz.units import BernoulliUnits, GaussianUnits, SoftmaxUnits
@@ -36,9 +36,11 @@ def test_two_clusters_are_two_components_and_the_common_one(seed: int):
     draws = two_clusters(seed)
     base = fit_mixture(UNITS, draws, equal(draws), seed=seed, name="fitted")
     assert (base.num_components, base.num_units, base.name) == (3, 12, "fitted")
-    assert base.weights[0] == pytest.approx(0.1, abs=1e-6)
+    assert base.weights[0] == pytest.approx(_COMMON, abs=1e-6)
     shares, means = by_weight(base)
-    np.testing.assert_allclose(shares, [0.27, 0.63], atol=0.01)  # of 600 draws, and 1 more each
+    np.testing.assert_allclose(
+        shares, (1 - _COMMON) * np.array([0.3, 0.7]), atol=0.01
+    )  # of 600 draws, and 1 more each
     rest = np.array([0.1, 0.9])[:, None]
     truth = np.where(np.arange(12) == 0, 1 - rest, rest)
     pulled = 32 / (32 + SIZE * 0.3)  # towards the common mean, at most
@@ -71,7 +73,7 @@ def test_the_weights_of_draws_count(seed: int):
     draws = two_clusters(seed, 0.5)
     weights = np.where(np.arange(SIZE) < SIZE // 2, 3.0, 1.0)
     shares, means = by_weight(fit_mixture(UNITS, draws, weights, seed=seed))
-    np.testing.assert_allclose(shares, [0.9 * 0.25, 0.9 * 0.75], atol=0.015)
+    np.testing.assert_allclose(shares, [(1 - _COMMON) * 0.25, (1 - _COMMON) * 0.75], atol=0.015)
     assert means[1, 1] < 0.3 < 0.7 < means[0, 1]  # the heavy ones are mostly zeros
     scaled = fit_mixture(UNITS, draws, weights / weights.sum(), seed=seed)
     assert scaled.digest == fit_mixture(UNITS, draws, weights, seed=seed).digest
@@ -94,7 +96,7 @@ def test_units_of_several_states(seed: int):
     base = fit_mixture(SoftmaxUnits(3), draws, equal(draws), seed=seed)
     assert (base.num_components, base.num_units) == (3, 8)
     shares, means = by_weight(base)
-    np.testing.assert_allclose(shares, [0.3, 0.6], atol=0.01)
+    np.testing.assert_allclose(shares, [(1 - _COMMON) / 3, (1 - _COMMON) * 2 / 3], atol=0.01)
     np.testing.assert_allclose(means.sum(-1), 1, atol=1e-5)
     assert (means[0].argmax(-1) == 0).all()
     assert (means[1].argmax(-1) == 2).all()
@@ -108,7 +110,7 @@ def test_real_units(seed: int):
     base = fit_mixture(GaussianUnits(scale.astype(np.float32)), draws, equal(draws), seed=seed)
     assert base.num_components == 3
     shares, means = by_weight(base)
-    np.testing.assert_allclose(shares, [0.9 * 0.25, 0.9 * 0.75], atol=0.01)
+    np.testing.assert_allclose(shares, [(1 - _COMMON) * 0.25, (1 - _COMMON) * 0.75], atol=0.01)
     assert (means[0] < -2 * scale).all()
     assert (means[1] > 2 * scale).all()
     np.testing.assert_allclose(base.means[0], draws.mean(0), rtol=1e-4)

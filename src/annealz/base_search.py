@@ -188,9 +188,12 @@ def search_bases(
     seed: int = 0,
     num_steps: int = 10_000,
     num_chains: int = 1000,
+    is_fitted: bool = False,
     on_progress: OnProgress | None = None,
 ) -> BaseChoice:
     """The first and second base of a model of which nothing else is known, by pilots.
+
+    With `is_fitted` the first one is a fitted one, however easy a named one is.
 
     `num_steps` and `num_chains` of the run to come: the pilots take about a quarter of its sweeps.
     """
@@ -207,7 +210,7 @@ def search_bases(
         product = searcher.fitted(seen, "product", most=1)
         fitted.append(searcher.scout(product, "product", with_run=True))
     tried = (*named, *fitted)
-    first = _first(named, fitted, num_steps)
+    first = _first([] if is_fitted else named, fitted, num_steps)
     second = _second(first, named, fitted, num_steps)
     spent = sum(one.sweeps for one in (*tried, rough))
     return BaseChoice(first, second, tried, spent, time.monotonic() - began)

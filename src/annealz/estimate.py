@@ -49,7 +49,7 @@ class Estimate(Drawn):
     >>> low < estimate.log_z < high
     True
     >>> estimate.model, estimate.base, estimate.marginal, estimate.schedule.name, estimate.seed
-    ('rbm-4x6', 'fitted', 'visible', 'mixing', 0)
+    ('rbm-4x6', 'uniform', 'visible', 'mixing', 0)
     >>> estimate.num_steps, estimate.num_chains, estimate.log_weights.shape, estimate.ess > 90
     (100, 100, (100,), True)
     >>> estimate.second_opinion.confirms, estimate.status_in_words  # of chains from another base

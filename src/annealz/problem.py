@@ -43,6 +43,8 @@ class Problem:
     pilot_seconds: float = 0.0
     is_open: bool = False
     """Whether the base is still to be searched for; `path` then starts from a stand-in."""
+    is_fitted: bool = False
+    """Whether a fitted base was asked for by name."""
     is_own_path: bool = True
     """Whether the path is the model's own, so that others like it can be made."""
     base_reason: str | None = None
@@ -77,7 +79,9 @@ class Problem:
         options["on_progress"] = on_progress
         found = None
         if self.is_open:
-            found = search_bases(self.model, layer, self.kernel, **options)
+            found = search_bases(
+                self.model, layer, self.kernel, is_fitted=self.is_fitted, **options
+            )
             assert found.first is not None
             path = found.first.path
         elif self.is_searched(second_opinion):
@@ -150,7 +154,7 @@ def choose_problem(
             raise ValueError("a path has its own base: leave out base and data, or the path.")
         if marginal is not None:
             raise ValueError(f"a path has its own states: leave out marginal, got {marginal!r}.")
-        layer, is_open, is_own = None, False, False
+        layer, is_open, is_fitted, is_own = None, False, False, False
     else:
         is_own = True
         first = found.marginals[0]
@@ -175,5 +179,6 @@ def choose_problem(
         exact_log_z=meta.get("exact_log_z"),
         source=meta.get("source"),
         is_open=is_open,
+        is_fitted=is_fitted,
         is_own_path=is_own,
     )

@@ -31,7 +31,8 @@ def plot_mean(terrain: Terrain, ax: Axes | None = None) -> Axes:
 def plot_variance(terrain: Terrain, ax: Axes | None = None) -> Axes:
     """Variance of the slope, raw and smoothed."""
     ax = new_axes(ax)
-    ax.plot(terrain.betas, terrain.variance, color=BLUE, lw=1, label="raw", **_marks(terrain))
+    seen = np.where(terrain.variance > 0, terrain.variance, np.nan)  # a log axis has no zero
+    ax.plot(terrain.betas, seen, color=BLUE, lw=1, label="raw", **_marks(terrain))
     smooth = terrain.smoothed()
     ax.plot(smooth.betas, smooth.variance, color=RED, ls="--", label="smoothed")
     log_if_wide(ax, "y", terrain.variance)
