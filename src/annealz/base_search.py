@@ -37,7 +37,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.layers import AbstractLayerPath
-from annealz.paths.mixture import MixtureLayerPath, MixturePairPath
+from annealz.paths.mixture import AbstractMixturePath
 from annealz.paths.pairs import PairPath
 from annealz.random import derive_seed
 from annealz.resampling import island_unit
@@ -195,7 +195,7 @@ def search_bases(
 
     With `is_fitted` the first one is a fitted one, however easy a named one is.
 
-    `num_steps` and `num_chains` of the run to come: the pilots take about a quarter of its sweeps.
+    `num_steps` and `num_chains` of the run to come: the pilots take about a third of its sweeps.
     """
     began = time.monotonic()
     searcher = _Searcher(model, marginal, kernel, seed, num_steps, num_chains, on_progress)
@@ -296,10 +296,8 @@ def second_chains(num_chains: int, is_resampled: bool = False) -> int:
 
 def units_of(path: AbstractPath):
     """The kind of the annealed units."""
-    if isinstance(path, MixtureLayerPath | MixturePairPath):
-        path = path.flat
     if isinstance(path, AbstractLayerPath):
         return path.state_units
-    if isinstance(path, PairPath):
+    if isinstance(path, AbstractMixturePath | PairPath):
         return path.units
     raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")

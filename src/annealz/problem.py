@@ -66,7 +66,7 @@ class Problem:
         """The same with all decided that takes a pilot: layer, base, and how the kernel steps.
 
         `num_steps` and `num_chains` are those of the run to come, of whose sweeps tuning the kernel may
-        take a fiftieth and a search for bases a quarter. With `second_opinion` a second path, from an
+        take a fiftieth and a search for bases a third. With `second_opinion` a second path, from an
         unlike base, where the model has one.
         """
         path, marginal, spent, seconds = self.path, self.marginal, 0, 0.0

@@ -11,7 +11,7 @@ that are too narrow, and a base narrower than the target costs more than one tha
 draws choose the number of components and s; the smallest number is taken whose likelihood on them is not
 clearly below the best. A mixture has one component more, the product of the common means, with a quarter
 of the weight: chains from there reach what no draw has shown. (With a tenth, modes of some per cent that
-the draws lacked were missed: log Z was 0.02 to 0.1 low, at errors of 0.003 to 0.025.) Whatever is fitted,
+the draws lacked were missed: log Z was 0.02 to 0.1 low, at errors of 0.002 to 0.025.) Whatever is fitted,
 an estimate that starts from it is unbiased: a poor fit costs variance only.
 """
 

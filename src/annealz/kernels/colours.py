@@ -61,7 +61,7 @@ class ColourGibbs(AbstractKernel):
             sites = self.blocks[k]
             inside = jnp.minimum(sites, num_units - 1)  # the filling is drawn as well, and dropped
             logits = given.site_logits(x, inside, beta)
-            new = path.units.sample(bits, logits.reshape(x.shape[0], -1), k)
+            new = given.units.sample(bits, logits.reshape(x.shape[0], -1), k)
             return x.at[:, sites].set(new, mode="drop")
 
         return jax.lax.fori_loop(0, len(self.blocks), update, x)

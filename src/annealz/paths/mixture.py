@@ -34,8 +34,9 @@ from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.pairs import PairPath
 from annealz.products import BinaryProduct, matmul
 from annealz.random import Bits
+from annealz.units import AbstractUnits
 
-__all__ = ["MixtureLayerPath", "MixturePairPath", "mixture_path"]
+__all__ = ["AbstractMixturePath", "MixtureLayerPath", "MixturePairPath", "mixture_path"]
 
 _SMALL = 0.5  # a step of the terms, up to which log1p keeps more digits than the log of the sum
 
@@ -92,15 +93,17 @@ class _Components(eqx.Module):
         return draw_one_of(bits, (1 - beta) * self.terms(encoded))
 
 
-class MixtureLayerPath(AbstractLatentPath):
-    """From a mixture over the states of one layer, another one summed out."""
+class AbstractMixturePath(AbstractPath):
+    """What both kinds share: densities, and how states are kept."""
 
-    base: Any
-    flat: AbstractLayerPath
-    components: _Components
+    base: eqx.AbstractVar[Any]
+    flat: eqx.AbstractVar[Any]
+    components: eqx.AbstractVar[_Components]
 
-    def __init__(self, base: MixtureBase, flat: AbstractLayerPath):
-        self.base, self.flat, self.components = base, flat, _Components(base)
+    @property
+    def units(self) -> AbstractUnits:
+        """The kind of the annealed units."""
+        return self.base.units
 
     @property
     def is_binary(self) -> bool:
@@ -108,12 +111,7 @@ class MixtureLayerPath(AbstractLatentPath):
 
     @property
     def num_units(self) -> int:
-        return self.flat.num_units
-
-    @property
-    def log_z0(self) -> float:
-        latent = np.asarray(self.flat.latent_bias, np.float64)
-        return float(self.flat.latent_units.exact_log_z(latent))
+        return self.base.num_units
 
     def sample(self, bits: Bits):
         return self.base.sample(bits)
@@ -140,6 +138,25 @@ class MixtureLayerPath(AbstractLatentPath):
     def slope(self, x, beta):
         return self.flat.slope(x, beta) + self.components.slope(self._encoded(x), beta)
 
+    def _encoded(self, x):
+        return self.units.encode(x)
+
+
+class MixtureLayerPath(AbstractMixturePath, AbstractLatentPath):
+    """From a mixture over the states of one layer, another one summed out."""
+
+    base: Any
+    flat: AbstractLayerPath
+    components: _Components
+
+    def __init__(self, base: MixtureBase, flat: AbstractLayerPath):
+        self.base, self.flat, self.components = base, flat, _Components(base)
+
+    @property
+    def log_z0(self) -> float:
+        latent = np.asarray(self.flat.latent_bias, np.float64)
+        return float(self.flat.latent_units.exact_log_z(latent))
+
     def draw_latent(self, bits: Bits, x, beta):
         """The latent layer, with the component after it."""
         latent = self.flat.draw_latent(bits, x, beta)
@@ -153,11 +170,8 @@ class MixtureLayerPath(AbstractLatentPath):
         fields = fields + (1 - beta) * matmul(component, self.base.logits)
         return self.flat.state_units.sample(bits, fields, 1)
 
-    def _encoded(self, x):
-        return self.flat.state_units.encode(x)
 
-
-class MixturePairPath(AbstractPath):
+class MixturePairPath(AbstractMixturePath):
     """From a mixture to units coupled in pairs, all of them annealed."""
 
     base: Any
@@ -168,36 +182,12 @@ class MixturePairPath(AbstractPath):
         self.base, self.flat, self.components = base, flat, _Components(base)
 
     @property
-    def units(self):
-        return self.flat.units
-
-    @property
     def log_z0(self) -> float:
         return 0.0
 
-    def sample(self, bits: Bits):
-        return self.base.sample(bits)
-
-    def store(self, x):
-        return self.flat.store(x)
-
-    def restore(self, stored):
-        return self.flat.restore(stored)
-
-    def log_density(self, x, beta):
-        encoded = self.units.encode(x)
-        return self.flat.log_density(x, beta) + self.components.log_density(encoded, beta)
-
-    def log_ratio(self, x, beta0, beta1):
-        rest = self.components.log_ratio(self.units.encode(x), beta0, beta1)
-        return self.flat.log_ratio(x, beta0, beta1) + rest
-
-    def slope(self, x, beta):
-        return self.flat.slope(x, beta) + self.components.slope(self.units.encode(x), beta)
-
     def conditioned(self, bits: Bits, x, beta) -> "_Conditioned":
         """The path given a component, drawn for this sweep."""
-        component = self.components.draw(bits, self.units.encode(x), beta)
+        component = self.components.draw(bits, self._encoded(x), beta)
         start = matmul(component, self.base.logits).reshape(*x.shape, -1)
         return _Conditioned(self.flat, start)
 
