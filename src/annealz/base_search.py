@@ -51,8 +51,9 @@ from annealz.terrain import Terrain
 
 __all__ = ["BaseChoice", "Scout", "choose_second", "search_bases", "second_chains"]
 
-_SURVEY_SHARE, _PILOT_SHARE = 0.01, 0.05  # of the run's sweeps, for every base that is tried
-_SECOND_SHARE, _LEAST_SECOND = 5, 100  # first chains for each second one; second chains at least
+_SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried
+_PILOT_CHAINS = 200
+_SECOND_SHARE, _LEAST_SECOND = 10, 100  # first chains for each second one; second chains at least
 _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
 _MISSES = (
@@ -134,9 +135,7 @@ class _Searcher:
         self.model, self.marginal, self.kernel = model, marginal, kernel
         self.seed, self.sweeps = seed, num_steps * num_chains
         self.on_progress = in_stage(on_progress, "base")
-        self.num_chains = second_chains(
-            num_chains
-        )  # one compiled program for pilots and second chains
+        self.num_chains = min(num_chains, _PILOT_CHAINS)
         steps = int(_PILOT_SHARE * self.sweeps / self.num_chains)
         self.num_steps = int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))
 
@@ -286,7 +285,7 @@ def _finding(scouts: Sequence[Scout]) -> list[Scout]:
 
 
 def second_chains(num_chains: int, is_resampled: bool = False) -> int:
-    """A fifth of the chains, enough to be judged; in whole islands where they are resampled."""
+    """A tenth of the chains, enough to be judged; in whole islands where they are resampled."""
     count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
     if not is_resampled:
         return count

@@ -18,6 +18,7 @@ from annealz.diagnostics import Judgement, tail_in_words
 from annealz.drawn import Drawn
 from annealz.islands import IslandJudgement
 from annealz.numerics import finite_or_none
+from annealz.rounding import ROUNDING, with_rounding
 from annealz.run import Run, Runs, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.second_opinion import SecondOpinion
@@ -138,12 +139,12 @@ class Estimate(Drawn):
     @property
     def first_std_err(self) -> float:
         """Standard error of `first_log_z`."""
-        return self._judgement.std_err
+        return float(np.hypot(self._judgement.std_err, ROUNDING))
 
     @property
     def std_err(self) -> float:
-        """Standard error of `log_z`."""
-        return (self._better or self._judgement).std_err
+        """Standard error of `log_z`: of the weights, and of the arithmetic (`rounding.py`)."""
+        return float(np.hypot((self._better or self._judgement).std_err, ROUNDING))
 
     @property
     def ess(self) -> float:
@@ -250,9 +251,9 @@ class Estimate(Drawn):
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z."""
         if self._better is not None:
-            return self._better.interval(level)
+            return with_rounding(self.log_z, self._better.interval(level), level)
         low, high = self._judgement.interval(level)
-        return self.run.log_z0 + low, self.run.log_z0 + high
+        return with_rounding(self.log_z, (self.run.log_z0 + low, self.run.log_z0 + high), level)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; what is unknown (the error of a single chain) is None."""

@@ -33,6 +33,7 @@ from annealz.replicas.ladder import LEAST_SWEEPS
 from annealz.replicas.log_z import resume_exchange
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
+from annealz.rounding import ROUNDING
 from annealz.runner import Observe, Runner, observers_of, read_estimate
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.mixing import mixing
@@ -114,7 +115,7 @@ def estimate_log_z(
     two_sided : anneal in reverse as well, from draws of the target: exact ones where a layer can be
         enumerated, else the last states of the forward run, resampled and swept on (approximate).
         log Z is then BAR's, between bounds from both sides.
-    second_opinion : anneal a fifth as many chains from a second, unlike base as well, where the model has
+    second_opinion : anneal a tenth as many chains from a second, unlike base as well, where the model has
         one. An estimate that they contradict is never ok.
     draws : draws of the target to start the reverse run from, (num_chains, variables); or "exchange", which
         takes them from replica exchange of as many sweeps as the run has steps, charged
@@ -161,6 +162,10 @@ def estimate_log_z(
     for name, value in (("target_std_err", target_std_err), ("max_seconds", max_seconds)):
         if value is not None and not 0 < value < np.inf:
             raise ValueError(f"{name} must be a positive number, got {value}.")
+    if target_std_err is not None and target_std_err <= ROUNDING:
+        raise ValueError(
+            f"target_std_err must be above {ROUNDING:g}, the error of float32, got {target_std_err:g}."
+        )
     _check_together(given_chains, target_std_err, max_seconds, resample, two_sided, draws)
     betas = None if along is None else check_betas(along).tolist()
     seed = check_seed(seed)

@@ -139,7 +139,7 @@ class Runner:
         return dataclasses.replace(reverse, seconds=seconds, ancestors=ancestors)
 
     def second(self, run: Run) -> Run:
-        """Chains from the second base, a fifth as many as the run has."""
+        """Chains from the second base, a tenth as many as the run has."""
         assert self.problem.second_path is not None
         assert self.second_schedule is not None
         resample = self.settings.get("resample")

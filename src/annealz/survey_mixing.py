@@ -103,7 +103,7 @@ class _Walk:
             raise ValueError(
                 f"a survey of mixing takes at least {LEAST_BUDGET:,} sweeps, got {budget:,}."
             )
-        self.path, self.kernel, self.budget, self.seed = path, kernel, budget, seed
+        self.path, self.kernel, self.budget, self.seed = path.unnamed(), kernel, budget, seed
         self.num_chains = int(np.clip(np.sqrt(budget) / 10, _MIN_CHAINS, _MAX_CHAINS))
         sweeps = budget // self.num_chains
         self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2

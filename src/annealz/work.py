@@ -94,7 +94,8 @@ class Work:
         """What every block needs: path, kernel, observers, random bits, and fused steps if any."""
         kernel = self.kernel.reversed() if self.is_reverse else self.kernel
         fused = choose_fused(self.path, kernel, self.observers, self.resampling, self.blocks[1])
-        return self.path, kernel, self.observers, Stream(self.seed, self.purpose), fused
+        stream = Stream(self.seed, self.purpose)
+        return self.path.unnamed(), kernel, self.observers, stream, fused
 
     @property
     def terms(self) -> dict[str, Any]:

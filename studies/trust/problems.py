@@ -33,7 +33,7 @@ from annealz.models.softmax_rbm import SoftmaxRBM
 from trust_exact import equal_log_z, ising_strip_log_z, potts_strip_log_z
 from trust_uai import read_uai
 
-__all__ = ["PROBLEMS", "TESTING", "TUNING", "Problem", "ferromagnet", "potts_strip", "set_of"]
+__all__ = ["PROBLEMS", "SETS", "TESTING", "TUNING", "Problem", "ferromagnet", "potts_strip", "set_of"]
 
 Built = tuple[AbstractModel, float]
 """A model and its log Z."""
@@ -318,6 +318,12 @@ TUNING = (
         lambda: _packaged("mnist-cd25-20", has_means=False),
         _RECORDED,
     ),
+    Problem(
+        "pcd-20-stripped",
+        "mnist-pcd-20, means taken away",
+        lambda: _packaged("mnist-pcd-20", has_means=False),
+        _RECORDED,
+    ),
     Problem("dbn-11", "UAI 2014 DBN_11, an RBM 20×20", _network, file="DBN_11.uai"),
     Problem("bars-cd1", "trained: bars and stripes 5×5, CD1, 12×25", lambda: _trained("bars-cd1")),
     Problem(
@@ -344,6 +350,7 @@ TUNING = (
         lambda: _hopfield(5, 60, 4, 0.5, seed=11),
     ),
     Problem("glass-16x40", "normal weights of width 3", lambda: _glass(16, 40, 3.0, seed=12)),
+    Problem("glass-14x80", "normal weights of width 2", lambda: _glass(14, 80, 2.0, seed=35)),
     Problem("weak-12x30", "normal weights of width 0.5", lambda: _glass(12, 30, 0.5, seed=13)),
     Problem("sparse-18x40", "4 weights of ± 5 a row", lambda: _sparse(18, 40, 4, 5.0, seed=14)),
     Problem(
@@ -395,12 +402,6 @@ TESTING = (
         )
         for name in ("pcd", "cd1", "cd25")
     ),
-    Problem(
-        "pcd-20-stripped",
-        "mnist-pcd-20, means taken away",
-        lambda: _packaged("mnist-pcd-20", has_means=False),
-        _RECORDED,
-    ),
     Problem("dbn-12", "UAI 2014 DBN_12, an RBM 21×21", _network, file="DBN_12.uai"),
     Problem("dbn-14", "UAI 2014 DBN_14, an RBM 20×20", _network, file="DBN_14.uai"),
     Problem(
@@ -449,7 +450,8 @@ TESTING = (
         lambda: _hopfield(2, 90, 9, 1.0, seed=33),
     ),
     Problem("glass-20x30", "normal weights of width 6", lambda: _glass(20, 30, 6.0, seed=34)),
-    Problem("glass-14x80", "normal weights of width 2", lambda: _glass(14, 80, 2.0, seed=35)),
+    Problem("glass-15x70", "normal weights of width 2.5", lambda: _glass(15, 70, 2.5, seed=47)),
+    Problem("glass-18x24", "normal weights of width 1.5", lambda: _glass(18, 24, 1.5, seed=48)),
     Problem("sparse-20x60", "3 weights of ± 8 a row", lambda: _sparse(20, 60, 3, 8.0, seed=36)),
     Problem("sparse-16x24", "6 weights of ± 3 a row", lambda: _sparse(16, 24, 6, 3.0, seed=37)),
     Problem(
@@ -522,9 +524,22 @@ TESTING = (
     ),
 )  # fmt: skip
 
-PROBLEMS = {problem.name: problem for problem in (*TUNING, *TESTING)}
+FERROMAGNETS = tuple(
+    Problem(
+        f"grid-{coupling:g}-{tilt:g}",
+        f"30×40, J = {coupling:g}, the phase of ones e^{tilt:g} times as heavy",
+        lambda coupling=coupling, tilt=tilt: ferromagnet(30, 40, coupling, tilt),
+        _EQUAL,
+    )
+    for coupling in (0.15, 0.17, 0.18, 0.2, 0.22)
+    for tilt in (0, 1)
+)
+"""Of the transition and beyond; run from one side and from two."""
+
+SETS = {"tuning": TUNING, "testing": TESTING, "ferromagnets": FERROMAGNETS}
+PROBLEMS = {problem.name: problem for chosen in SETS.values() for problem in chosen}
 
 
 def set_of(name: str) -> str:
     """The set that a problem belongs to."""
-    return "tuning" if any(problem.name == name for problem in TUNING) else "testing"
+    return next(word for word, chosen in SETS.items() if PROBLEMS[name] in chosen)

@@ -1,6 +1,6 @@
 """Is ok to be believed? Runs of `estimate_log_z` with its defaults, on problems whose log Z is known.
 
-    python studies/trust/trust.py [--set tuning|testing] [--problems NAME …] [--seeds R] [--uai FOLDER]
+    python studies/trust/trust.py [--set tuning|testing|ferromagnets] [--problems NAME …] [--seeds R] [--uai FOLDER]
         [--steps K] [--chains N] [--two-sided] [--jobs J] [--seconds S] [--out FOLDER]
 
     FOLDER/results/NAME.jsonl    one line a run, appended as it comes; what is there is not run again
@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from problems import PROBLEMS, TESTING, TUNING, Problem, set_of
+from problems import PROBLEMS, SETS, Problem, set_of
 
 __all__ = ["NUM_SEEDS", "blind_findings", "blind_status", "read_rows", "run_problem"]
 
@@ -170,7 +170,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--set", choices=("tuning", "testing"))
+    parser.add_argument("--set", choices=list(SETS))
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), metavar="NAME")
     parser.add_argument("--seeds", type=int, default=NUM_SEEDS)
     parser.add_argument("--steps", type=int, help="in the place of the default")
@@ -183,7 +183,7 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     a = parser.parse_args()
-    chosen = {"tuning": TUNING, "testing": TESTING, None: PROBLEMS.values()}[a.set]
+    chosen = PROBLEMS.values() if a.set is None else SETS[a.set]
     if a.problems is not None:
         chosen = [problem for problem in chosen if problem.name in a.problems]
     asked = {"num_steps": a.steps, "num_chains": a.chains, "two_sided": a.two_sided or None}

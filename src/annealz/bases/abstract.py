@@ -4,8 +4,9 @@ p_A(x) = exp(log_density(x) - log_z)
 """
 
 import abc
+import dataclasses
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import equinox as eqx
 import jax
@@ -43,6 +44,16 @@ class AbstractBase(eqx.Module):
     @abc.abstractmethod
     def log_density(self, x) -> Float[Array, " chains"]:
         """log p*_A(x), unnormalised."""
+
+    def unnamed(self) -> Self:
+        """The same without a name: programs are compiled anew for another name, not for other arrays."""
+        names = [field.name for field in dataclasses.fields(self)]
+        if "name" not in names:
+            return self
+        other = object.__new__(type(self))
+        for name in names:
+            object.__setattr__(other, name, "" if name == "name" else getattr(self, name))
+        return other
 
     @property
     def digest(self) -> str:

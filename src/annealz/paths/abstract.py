@@ -4,6 +4,7 @@ Every quantity is per chain: a state `x` has the chain axis first, and what come
 """
 
 import abc
+from typing import Self
 
 import equinox as eqx
 import jax
@@ -64,6 +65,16 @@ class AbstractPath(eqx.Module):
     @abc.abstractmethod
     def log_ratio(self, x, beta0, beta1) -> Float[Array, " chains"]:
         """log p*_beta1(x) - log p*_beta0(x), never formed as a difference of large numbers."""
+
+    def unnamed(self) -> Self:
+        """The same from a base without a name, so that bases of one kind share compiled programs."""
+
+        def is_base(part) -> bool:
+            return isinstance(part, AbstractBase)
+
+        return jax.tree.map(
+            lambda part: part.unnamed() if is_base(part) else part, self, is_leaf=is_base
+        )
 
     def position(self, x):
         """What a state stands for: the model's own variables, which observers see."""

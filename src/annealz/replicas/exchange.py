@@ -180,7 +180,7 @@ class _Exchanging:
 
     @functools.cached_property
     def given(self) -> tuple:
-        return self.path, self.kernel, Stream(self.seed, self.purpose)
+        return self.path.unnamed(), self.kernel, Stream(self.seed, self.purpose)
 
     @functools.cached_property
     def by_rung(self) -> bool:
