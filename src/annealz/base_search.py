@@ -4,10 +4,15 @@ No single base is safe. A model's visible bias may lie where the model has no ma
 perfect all the same; from the uniform base some modes are out of reach. What one base misses another one
 often finds, so
 
-    1   from every base that the model names, some chains are annealed (`scout`);
-    2   to their last states, with flattened weights, a mixture is fitted (`bases/fit_mixture.py`);
+    1   from every base that the model names, some chains are annealed (`scout`), and along the path from
+        the flat one replicas are exchanged (`exchanged`), which cross between modes;
+    2   to their states, with flattened weights, a mixture is fitted (`bases/fit_mixture.py`);
     3   from that mixture some chains are annealed again, and the mixture is fitted to where all ended;
     4   a product is fitted to the same states; and of all these bases one is taken.
+
+A pilot's states count in proportion to the mass that it found, its estimate of Z. Fitted to states of
+exchange as well, the mixture of mnist-cd1-20 leaves 0.85 to 0.94 of the chains effective; without them
+0.1 to 0.7.
 
 Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base
 whose log Z is clearly the smaller misses something and is not taken. Cost is (∫ √(g tau))^2, the predicted
@@ -25,6 +30,7 @@ streams of their own and enter no weight.
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,11 +41,14 @@ from annealz.bases.mixture import MixtureBase
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
+from annealz.names import FITTED
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
 from annealz.paths.pairs import PairPath
 from annealz.random import derive_seed
+from annealz.replicas.exchange import exchange
+from annealz.replicas.result import Exchange
 from annealz.resampling import island_unit
 from annealz.run import Run
 from annealz.schedules.mixing import mixing
@@ -55,6 +64,8 @@ _SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base
 _PILOT_CHAINS = 200
 _SECOND_SHARE, _LEAST_SECOND = 10, 100  # first chains for each second one; second chains at least
 _LEAST_STEPS, _MOST_STEPS = 100, 5000
+_NUM_RUNGS, _NUM_ENSEMBLES, _NUM_DRAWS = 24, 8, 400  # of the exchange
+_LEAST_EXCHANGE = 500  # sweeps of every replica; fewer cross nothing
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
 _MISSES = (
     0.02  # nats, and 3 standard errors: a base so far below the largest log Z misses something
@@ -95,9 +106,25 @@ class Scout:
     def sweeps(self) -> int:
         return self.terrain.sweeps + (0 if self.run is None else self.run.sweeps)
 
+    @property
+    def found(self) -> "_Found":
+        """Where its chains ended."""
+        assert self.run is not None
+        run = self.run
+        log_masses = run.log_z0 + run.log_weights - np.log(run.num_chains)
+        return _Found(run.states, log_masses, self.path)
+
     def schedule(self, num_steps: int) -> Schedule:
         """Of constant speed in √(g tau)."""
         return mixing(self.terrain, num_steps)
+
+
+class _Found(NamedTuple):
+    """States of the model, each with the log of its part of Z."""
+
+    states: np.ndarray
+    log_masses: np.ndarray
+    path: AbstractPath
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,19 +190,32 @@ class _Searcher:
             std_err = delta_std_err(run.log_weights)
         return Scout(base, path, terrain, float(log_z), float(std_err), run)
 
-    def fitted(
-        self, scouts: Sequence[Scout], word: str, most: int = _MOST_COMPONENTS
-    ) -> MixtureBase:
-        """A mixture fitted to where the chains of these pilots ended; a product where `most` is 1."""
-        runs = [one.run for one in scouts if one.run is not None]
-        log_weights = np.concatenate(
-            [run.log_z0 + run.log_weights - np.log(run.num_chains) for run in runs]
+    def exchanged(self) -> Exchange | None:
+        """Replicas between the flat base and the model; None where they would have too few sweeps."""
+        num_sweeps = int(_PILOT_SHARE * self.sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
+        if num_sweeps < _LEAST_EXCHANGE:
+            return None
+        return exchange(
+            self.path(self.model.flat_base()),
+            self.kernel,
+            num_rungs=_NUM_RUNGS,
+            num_ensembles=_NUM_ENSEMBLES,
+            num_sweeps=min(num_sweeps, _MOST_STEPS),
+            num_draws=_NUM_DRAWS,
+            seed=derive_seed(self.seed, "base", "exchange"),
+            on_progress=self.on_progress,
         )
-        states = np.concatenate([run.states for run in runs])
-        units = units_of(scouts[0].path)
-        weights = flattened(log_weights, _KEPT * log_weights.size)
+
+    def fitted(
+        self, found: Sequence[_Found], word: str, most: int = _MOST_COMPONENTS
+    ) -> MixtureBase:
+        """A mixture fitted to what these pilots found; a product where `most` is 1."""
+        log_masses = np.concatenate([one.log_masses for one in found])
+        states = np.concatenate([one.states for one in found])
+        units = units_of(found[0].path)
+        weights = flattened(log_masses, _KEPT * log_masses.size)
         seed = derive_seed(self.seed, "base", word)
-        name = "fitted" if most > 1 else "fitted-product"
+        name = FITTED[0] if most > 1 else FITTED[1]
         return fit_mixture(units, states, weights, most=most, seed=seed, name=name)
 
 
@@ -201,8 +241,13 @@ def search_bases(
     named = [
         searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
     ]
-    rough = searcher.scout(searcher.fitted(named, "rough fit"), "rough", with_run=True)
-    seen = [*named, rough]
+    crossed, seen = searcher.exchanged(), [one.found for one in named]
+    if crossed is not None:
+        size = len(crossed.draws)
+        log_masses = np.full(size, crossed.log_z - np.log(size))
+        seen.append(_Found(crossed.draws, log_masses, named[0].path))
+    rough = searcher.scout(searcher.fitted(seen, "rough fit"), "rough", with_run=True)
+    seen.append(rough.found)
     fitted = [searcher.scout(searcher.fitted(seen, "fit"), "fitted", with_run=True)]
     base = fitted[0].base
     if isinstance(base, MixtureBase) and base.num_components > 1:
@@ -212,6 +257,7 @@ def search_bases(
     first = _first([] if is_fitted else named, fitted, num_steps)
     second = _second(first, named, fitted, num_steps)
     spent = sum(one.sweeps for one in (*tried, rough))
+    spent += 0 if crossed is None else crossed.sweeps
     return BaseChoice(first, second, tried, spent, time.monotonic() - began)
 
 
@@ -240,7 +286,7 @@ def choose_second(
         second = max(tried, key=lambda one: one.log_z)
     else:
         pilot = searcher.scout(first, "first", with_run=True)
-        second = searcher.scout(searcher.fitted([pilot], "fit"), "fitted", with_run=False)
+        second = searcher.scout(searcher.fitted([pilot.found], "fit"), "fitted", with_run=False)
         tried, spent = [second], pilot.sweeps + second.sweeps
     return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began)
 

@@ -17,11 +17,12 @@ from annealz.convergence import Convergence, log_z_by_chains
 from annealz.diagnostics import Judgement, tail_in_words
 from annealz.drawn import Drawn
 from annealz.islands import IslandJudgement
+from annealz.names import FITTED
 from annealz.numerics import finite_or_none
-from annealz.rounding import ROUNDING, with_rounding
 from annealz.run import Run, Runs, Trace
 from annealz.schedules.schedule import Schedule
 from annealz.second_opinion import SecondOpinion
+from annealz.stated import stated_interval, stated_std_err
 from annealz.status import Findings, Message, Status, against_exact, status_of
 from annealz.table import as_text
 from annealz.terrain import Terrain, terrain_of
@@ -139,12 +140,14 @@ class Estimate(Drawn):
     @property
     def first_std_err(self) -> float:
         """Standard error of `first_log_z`."""
-        return float(np.hypot(self._judgement.std_err, ROUNDING))
+        return stated_std_err(self._judgement.std_err, self._num_unseen)
 
     @property
     def std_err(self) -> float:
-        """Standard error of `log_z`: of the weights, and of the arithmetic (`rounding.py`)."""
-        return float(np.hypot((self._better or self._judgement).std_err, ROUNDING))
+        """Standard error of `log_z`: of the weights, and what they do not show (`stated.py`)."""
+        if self._better is not None:
+            return stated_std_err(self._better.std_err)
+        return self.first_std_err
 
     @property
     def ess(self) -> float:
@@ -251,9 +254,10 @@ class Estimate(Drawn):
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z."""
         if self._better is not None:
-            return with_rounding(self.log_z, self._better.interval(level), level)
+            return stated_interval(self.log_z, self._better.interval(level), level)
         low, high = self._judgement.interval(level)
-        return with_rounding(self.log_z, (self.run.log_z0 + low, self.run.log_z0 + high), level)
+        own = self.run.log_z0 + low, self.run.log_z0 + high
+        return stated_interval(self.log_z, own, level, self._num_unseen)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; what is unknown (the error of a single chain) is None."""
@@ -426,6 +430,11 @@ class Estimate(Drawn):
     def with_message(self, message: str) -> "Estimate":
         """The same with one thing more to say."""
         return dataclasses.replace(self, extra_messages=(*self.extra_messages, message))
+
+    @property
+    def _num_unseen(self) -> int | None:
+        """The number of chains, where their base was fitted to pilots."""
+        return self.num_chains if self.base in FITTED else None
 
     @property
     def _better(self) -> SecondOpinion | None:

@@ -33,7 +33,6 @@ from annealz.replicas.ladder import LEAST_SWEEPS
 from annealz.replicas.log_z import resume_exchange
 from annealz.resampling import Resampling, island_size
 from annealz.reverse import check_start
-from annealz.rounding import ROUNDING
 from annealz.runner import Observe, Runner, observers_of, read_estimate
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.mixing import mixing
@@ -41,6 +40,7 @@ from annealz.schedules.schedule import Schedule
 from annealz.show.live import shown
 from annealz.sizing import Forecast, Timing, forecast, time_steps
 from annealz.stages import begin, in_stage
+from annealz.stated import ROUNDING
 from annealz.together import together
 from annealz.versions import versions
 

@@ -10,6 +10,7 @@ __all__ = [
     "BASES",
     "DEFAULT_MODEL",
     "DEFAULT_SCHEDULE",
+    "FITTED",
     "MARGINALS",
     "METHODS",
     "PILOTED",
@@ -36,6 +37,7 @@ BASES = (
     "visible-bias",
     "fitted",
 )  # of models with a binary visible layer
+FITTED = ("fitted", "fitted-product")  # what bases are called that pilots found
 MARGINALS = ("visible", "hidden")
 METHODS = ("annealing", "exchange")
 ALGORITHMS = ("cd", "pcd")

@@ -8,7 +8,7 @@ import numpy as np
 
 from annealz.numerics import finite_or_none
 from annealz.replicas.result import Exchange
-from annealz.rounding import ROUNDING, with_rounding
+from annealz.stated import stated_interval, stated_std_err
 from annealz.status import Findings, Status, against_exact, status_of
 from annealz.table import as_text
 
@@ -84,12 +84,12 @@ class ExchangeEstimate:
 
     @property
     def std_err(self) -> float:
-        """Standard error of `log_z`: over ensembles, and of the arithmetic (`rounding.py`)."""
-        return float(np.hypot(self.exchange.std_err, ROUNDING))
+        """Standard error of `log_z`: over ensembles, and of the arithmetic (`stated.py`)."""
+        return stated_std_err(self.exchange.std_err)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Student's confidence interval of log Z, over ensembles."""
-        return with_rounding(self.log_z, self.exchange.interval(level), level)
+        return stated_interval(self.log_z, self.exchange.interval(level), level)
 
     @property
     def seed(self) -> int:
