@@ -18,6 +18,7 @@ from annealz.folder import RunFolder
 from annealz.formats.run import run_from_arrays, run_to_arrays
 from annealz.run import Runs
 from annealz.runner import estimate_of, read_estimate
+from annealz.stated import stated_std_err
 from annealz.status import Message, Status
 from annealz.systematic import resample
 from annealz.two_sided import judge_two_sided
@@ -237,4 +238,4 @@ def test_old_files_without_ancestors_keep_the_forward_verdict(ferromagnet):
     assert found.two_sided is not None
     assert found.status is Status.UNRELIABLE
     assert Message.RELATED_DRAWS not in found.two_sided.findings
-    assert found.std_err == found.two_sided.bar.std_err
+    assert found.std_err == stated_std_err(found.two_sided.bar.std_err)

@@ -14,6 +14,7 @@ import pytest
 
 from annealz.cli.main import _status
 from annealz.formats.archive import load_archive
+from annealz.log_z import resume
 from annealz.testing import default_seed
 
 KEYS = [
@@ -382,3 +383,44 @@ def test_ctrl_c_is_answered_at_once_with_the_command_that_resumes(tmp_path: Path
     assert out == ""
     assert f"annealz resume {tmp_path / 'run'}" in err
     assert "Traceback" not in err
+
+
+def test_a_polite_kill_saves_and_says_how_to_go_on(tmp_path: Path):
+    process = start(tmp_path / "run", 1_000_000, "--checkpoint-seconds", "0.2")
+    wait_for(tmp_path / "run" / "checkpoint.npz", process)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 143, err
+    assert out == ""
+    assert f"annealz resume {tmp_path / 'run'}" in err
+    assert "Traceback" not in err
+
+
+def test_a_second_ctrl_c_ends_at_once_and_quietly(tmp_path: Path):
+    process = start(tmp_path / "run", 1_000_000, "--checkpoint-seconds", "0.2")
+    wait_for(tmp_path / "run" / "checkpoint.npz", process)
+    for _ in range(20):  # one of them while another is being answered
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.001)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    _, meta = load_archive(tmp_path / "run" / "checkpoint.npz")
+    assert meta["step"] > 0
+
+
+def test_of_several_processes_in_one_folder_one_runs(tmp_path: Path):
+    processes = [start(tmp_path / "run", 3000, "--json", "--seed", str(i)) for i in range(3)]
+    ends = [(process.communicate(timeout=300), process.returncode) for process in processes]
+    done = [i for i, (_, code) in enumerate(ends) if code == 0]
+    assert len(done) == 1, ends
+    assert all(code in (0, 2) for _, code in ends)
+    for i, ((_, err), code) in enumerate(ends):
+        if i not in done:
+            assert code == 2
+            assert "is in use by another process" in err or "already holds" in err
+    result = json.loads(ends[done[0]][0][0])
+    kept = resume(tmp_path / "run")
+    assert (kept.log_z, kept.seed) == (result["log_z"], result["seed"])
+    assert not (tmp_path / "run" / ".lock").exists()

@@ -254,7 +254,8 @@ def test_two_sides_enclose_the_exact_value(both):
     assert sides["lower"] < exact < sides["upper"]
     forward = annealz.estimate_log_z(HARD, **(BOTH | {"two_sided": False}))
     assert np.array_equal(both.log_weights, forward.log_weights)
-    assert (sides["forward_log_z"], sides["forward_std_err"]) == (forward.log_z, forward.std_err)
+    alone = forward.judgement.std_err
+    assert (sides["forward_log_z"], sides["forward_std_err"]) == (forward.log_z, alone)
     assert both.std_err < forward.std_err
     assert both.ess == forward.ess
     assert both.sweeps == {"pilot": 0, "main": (40 + 41) * 200}
@@ -343,7 +344,7 @@ def test_resampled_islands_are_right_and_shown(islands):
 
 def test_ess_is_that_of_chains_with_the_same_error(islands):
     """Not that of weights that resampling has made equal."""
-    assert np.sqrt(1 / islands.ess - 1 / 200) == pytest.approx(islands.std_err)
+    assert np.sqrt(1 / islands.ess - 1 / 200) == pytest.approx(islands.judgement.std_err)
     assert islands.ess < 0.98 * effective_sample_size(islands.log_weights)
 
 

@@ -39,7 +39,38 @@ def test_a_model_by_import_path_runs_and_resumes(tmp_path):
         annealz.estimate_log_z(
             "own_model:model", out=tmp_path / "r", chunk_steps=20, on_progress=stop, **options
         )
-    assert np.array_equal(annealz.resume(tmp_path / "r").log_weights, whole.log_weights)
+    again, _ = annealz.load_model("own_model:model")
+    resumed = annealz.resume(tmp_path / "r", model=again)
+    assert np.array_equal(resumed.log_weights, whole.log_weights)
+
+
+def test_a_folder_never_has_code_imported(tmp_path, capsys):
+    """Whatever its record names: it may come from a stranger."""
+    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50}
+
+    def stop(progress):
+        if progress.step:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        annealz.estimate_log_z(
+            "own_model:model", out=tmp_path / "r", chunk_steps=20, on_progress=stop, **options
+        )
+    del sys.modules["own_model"]
+    with pytest.raises(ValueError, match="give it again with --model own_model:model"):
+        annealz.resume(tmp_path / "r")
+    assert "own_model" not in sys.modules
+    with pytest.raises(SystemExit) as end:
+        main(["resume", str(tmp_path / "r"), "--quiet"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert "own_model" not in sys.modules
+    with pytest.raises(SystemExit) as end:
+        main(["resume", str(tmp_path / "r"), "--model", "own_model:model", "--quiet"])
+    assert end.value.code in (0, None)
+    with pytest.raises(SystemExit) as end:
+        main(["resume", str(tmp_path / "r"), "--model", "own_model:make", "--quiet"])
+    assert end.value.code in (0, None)  # done: only read
 
 
 def test_the_command_line_takes_it(capsys):

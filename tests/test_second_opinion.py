@@ -290,8 +290,8 @@ def test_all_evidence_must_agree():
 def test_the_higher_one_is_reported_with_its_own_error():
     found = pieces(weights(4.0), HIGHER)
     assert (found.first_log_z, found.log_z) == (pytest.approx(6.0), pytest.approx(7.0))
-    assert found.std_err == HIGHER.std_err
-    assert found.interval() == HIGHER.interval()
+    assert found.std_err == pytest.approx(HIGHER.std_err, rel=1e-3)
+    assert found.interval() == pytest.approx(HIGHER.interval(), abs=1e-4)
     for second in (AGREES, LOWER, None):
         assert pieces(weights(4.0), second).log_z == pytest.approx(6.0)
 

@@ -10,9 +10,14 @@ run.npz          log weights, traces and last states of the finished run; revers
 estimate.json    the result, as `annealz estimate --json` prints it
 report.html      the result as a page, where `annealz report` made it
 run.json         settings and versions; written first, so that it marks the folder as a run's
+.lock            while a process writes here (`lock.py`)
+
+Every archive carries a digest of run.json, and inputs.npz those of the schedules, so that a file of another
+run is told. Nothing in a folder is ever imported or run.
 """
 
 import contextlib
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -47,7 +52,14 @@ _FILES = (
     "estimate.json",
 )
 _REPORT = "report.html"
+_COMPANIONS = ("reverse", "second", "probe")
 _FIRST_PART = "part-1"
+_PUT_BACK = "put the file of this run back, or run it again with --force (force=True)"
+
+
+def digest_of_record(settings: dict[str, Any]) -> str:
+    """Of what run.json holds, the same before it is written and after it was read."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class RunFolder:
@@ -55,6 +67,7 @@ class RunFolder:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        self._digest: str | None = None
 
     def checkpoint_of(self, part: str) -> Path:
         """Where a part of the run stands."""
@@ -66,6 +79,12 @@ class RunFolder:
         return any(
             True for kind in ("checkpoint*", "part-*") for _ in self.path.glob(f"{kind}.npz")
         )
+
+    @property
+    def source(self) -> str | None:
+        """Where the model was imported from, module:name; to be shown, never to be followed."""
+        record = self.path / "run.json"
+        return load_record(record).get("source") if record.is_file() else None
 
     def is_done(self) -> bool:
         return (self.path / "run.npz").exists()
@@ -117,14 +136,18 @@ class RunFolder:
         arrays, records = problem_to_arrays(problem)
         if draws is not None:
             arrays["draws"] = np.asarray(draws)
+        schedules = {"schedule.json": schedule}
+        if second_schedule is not None:
+            schedules["second-schedule.json"] = second_schedule
+        records["schedules"] = {name: one.digest for name, one in schedules.items()}
+        self._digest = digest_of_record(settings)
         try:
-            for file in (*self._present(), self.report):
+            for file in (*self._present(), *self._temporary(), self.report):
                 file.unlink(missing_ok=True)
             save_record(self.path / "run.json", settings)
-            save_archive(self.path / "inputs.npz", arrays, records)
-            schedule.save(self.path / "schedule.json")
-            if second_schedule is not None:
-                second_schedule.save(self.path / "second-schedule.json")
+            self._save("inputs.npz", arrays, records)
+            for name, one in schedules.items():
+                one.save(self.path / name)
         except OSError as error:
             with contextlib.suppress(OSError):
                 self.remove()
@@ -136,13 +159,15 @@ class RunFolder:
         if not record.is_file():
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
         settings = load_record(record)
-        arrays, _ = load_archive(self.path / "inputs.npz")
-        return settings, Schedule.load(self.path / "schedule.json"), arrays.get("draws")
+        self._digest = digest_of_record(settings)
+        arrays, records = self._load("inputs.npz")
+        return settings, self._schedule("schedule.json", records), arrays.get("draws")
 
     def second_schedule(self) -> Schedule | None:
         """Of the second opinion, if there is one."""
-        file = self.path / "second-schedule.json"
-        return Schedule.load(file) if file.exists() else None
+        name, records = "second-schedule.json", self._load("inputs.npz")[1]
+        is_known = name in records.get("schedules", {}) or (self.path / name).exists()
+        return self._schedule(name, records) if is_known else None
 
     def problem(
         self,
@@ -153,7 +178,7 @@ class RunFolder:
         kernel: AbstractKernel | None = None,
     ) -> Problem:
         """What is annealed, as it was given; what could not be stored must be given again."""
-        arrays, records = load_archive(self.path / "inputs.npz")
+        arrays, records = self._load("inputs.npz")
         where = f"in {self.path}"
         return problem_from_arrays(
             arrays, records, settings, where=where, model=model, path=path, kernel=kernel
@@ -172,11 +197,10 @@ class RunFolder:
     def finish(self, runs: Runs, result: dict[str, Any]) -> None:
         """Save what came out, and drop what led to it."""
         write_atomic(self.path / "estimate.json", json.dumps(result, indent=1))
-        for name in ("reverse", "second", "probe"):
-            run = getattr(runs, name)
-            if run is not None:
-                self._save_run(f"{name}.npz", run)
-        self._save_run("run.npz", runs.forward)  # last: it marks the run as done
+        companions = [name for name in _COMPANIONS if getattr(runs, name) is not None]
+        for name in companions:
+            self._save_run(f"{name}.npz", getattr(runs, name))
+        self._save_run("run.npz", runs.forward, companions)  # last: it marks the run as done
         for kind in ("checkpoint*.npz", "part-*.npz"):
             for file in self.path.glob(kind):
                 file.unlink(missing_ok=True)
@@ -184,6 +208,8 @@ class RunFolder:
     def runs(self) -> Runs:
         """The finished runs (without what observers carried)."""
         schedule, second = self.inputs()[1], self.second_schedule()
+        for name in self._load("run.npz")[1].get("companions", ()):
+            self._check_present(f"{name}.npz")
         forward = self._load_run("run.npz", schedule)
         assert forward is not None
         return Runs(
@@ -193,24 +219,65 @@ class RunFolder:
             None if second is None else self._load_run("probe.npz", schedule),
         )
 
-    def _save_run(self, name: str, run: Run) -> None:
-        save_archive(self.path / name, *run_to_arrays(run))
+    def _save_run(self, name: str, run: Run, companions: list[str] | None = None) -> None:
+        arrays, meta = run_to_arrays(run)
+        self._save(name, arrays, meta if companions is None else {**meta, "companions": companions})
 
     def _load_run(self, name: str, schedule: Schedule) -> Run | None:
-        file = self.path / name
-        return run_from_arrays(*load_archive(file), schedule) if file.exists() else None
+        if not (self.path / name).exists():
+            return None
+        arrays, meta = self._load(name)
+        meta.pop("companions", None)
+        return run_from_arrays(arrays, meta, schedule)
+
+    def _save(self, name: str, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+        """An archive, with a mark of the run that it belongs to."""
+        save_archive(self.path / name, arrays, {**meta, "run": self._own_digest()})
+
+    def _load(self, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """An archive of this run."""
+        self._check_present(name)
+        arrays, meta = load_archive(self.path / name)
+        if meta.pop("run", self._own_digest()) != self._own_digest():
+            raise self._foreign(name)
+        return arrays, meta
+
+    def _schedule(self, name: str, records: dict[str, Any]) -> Schedule:
+        self._check_present(name)
+        schedule = Schedule.load(self.path / name)
+        if records.get("schedules", {}).get(name, schedule.digest) != schedule.digest:
+            raise self._foreign(name)
+        return schedule
+
+    def _own_digest(self) -> str:
+        if self._digest is None:
+            self._digest = digest_of_record(load_record(self.path / "run.json"))
+        return self._digest
+
+    def _check_present(self, name: str) -> None:
+        if not (self.path / name).is_file():
+            raise ValueError(f"{self.path / name} is missing: {_PUT_BACK}.")
+
+    def _foreign(self, name: str) -> ValueError:
+        return ValueError(
+            f"{self.path / name} does not belong to the run of {self.path / 'run.json'}: {_PUT_BACK}."
+        )
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""
         if not self.path.is_dir():
             return
-        for file in (*self._present(), self.report):
+        for file in (*self._present(), *self._temporary(), self.report):
             file.unlink(missing_ok=True)
         if not any(self.path.iterdir()):
             self.path.rmdir()
 
     def _present(self) -> list[Path]:
         return [file for kind in _FILES for file in sorted(self.path.glob(kind))]
+
+    def _temporary(self) -> list[Path]:
+        """What a killed process left behind in the middle of a write."""
+        return list(self.path.glob(".*.tmp"))
 
     def _refusal(self, error: OSError) -> ValueError:
         return ValueError(

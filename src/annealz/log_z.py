@@ -22,6 +22,7 @@ from annealz.blocks import check_memory
 from annealz.estimate import Estimate
 from annealz.folder import RunFolder
 from annealz.kernels.abstract import AbstractKernel
+from annealz.lock import alone, holding
 from annealz.models.abstract import AbstractModel
 from annealz.names import DEFAULT_SCHEDULE, PILOTED
 from annealz.paths.abstract import AbstractPath
@@ -57,6 +58,7 @@ _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps o
 
 @together
 @shown
+@alone
 def estimate_log_z(
     model: AbstractModel | str | Path,
     *,
@@ -367,10 +369,11 @@ def resume(
     problem = folder.problem(settings, model=model, path=path, kernel=kernel)
     observers = observers_of(observe)
     second = folder.second_schedule()
-    runner = Runner(
-        settings, problem, schedule, observers, chunk_steps, folder, on_progress, second
-    )
-    return runner.estimate(start)
+    with holding(folder.path):
+        runner = Runner(
+            settings, problem, schedule, observers, chunk_steps, folder, on_progress, second
+        )
+        return runner.estimate(start)
 
 
 def _part_chains(num_chains: int, affordable: float) -> int:

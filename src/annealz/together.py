@@ -9,6 +9,7 @@ from annealz.assist import assist
 from annealz.distributed import current_team
 from annealz.estimate import Estimate
 from annealz.formats.archive import pack_archive, unpack_archive
+from annealz.formats.python_object import is_import_path, load_object
 from annealz.formats.run import run_from_arrays, run_to_arrays
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
@@ -32,7 +33,11 @@ def together(function: Callable[Given, Estimate]) -> Callable[Given, Estimate]:
     def call(*arguments: Given.args, **options: Given.kwargs) -> Estimate:
         team = current_team()
         if not team.is_leader:
-            named = {"model": arguments[0], **options} if arguments else options
+            named = {"model": arguments[0], **options} if arguments else dict(options)
+            if isinstance(named.get("model"), str) and is_import_path(str(named["model"])):
+                named["model"] = load_object(
+                    str(named["model"])
+                )  # by the word of this process's caller
             given = {
                 name: named.get(name) for name, kind in _KINDS if isinstance(named.get(name), kind)
             }

@@ -33,7 +33,16 @@ from annealz.models.softmax_rbm import SoftmaxRBM
 from trust_exact import equal_log_z, ising_strip_log_z, potts_strip_log_z
 from trust_uai import read_uai
 
-__all__ = ["PROBLEMS", "SETS", "TESTING", "TUNING", "Problem", "ferromagnet", "potts_strip", "set_of"]
+__all__ = [
+    "PROBLEMS",
+    "SETS",
+    "TESTING",
+    "TUNING",
+    "Problem",
+    "ferromagnet",
+    "potts_strip",
+    "set_of",
+]
 
 Built = tuple[AbstractModel, float]
 """A model and its log Z."""

@@ -1,7 +1,7 @@
 """Is ok to be believed? Runs of `estimate_log_z` with its defaults, on problems whose log Z is known.
 
-    python studies/trust/trust.py [--set tuning|testing|ferromagnets] [--problems NAME …] [--seeds R] [--uai FOLDER]
-        [--steps K] [--chains N] [--two-sided] [--jobs J] [--seconds S] [--out FOLDER]
+    python studies/trust/trust.py [--set tuning|testing|ferromagnets] [--problems NAME …] [--seeds R]
+        [--uai FOLDER] [--steps K] [--chains N] [--two-sided] [--jobs J] [--seconds S] [--out FOLDER]
 
     FOLDER/results/NAME.jsonl    one line a run, appended as it comes; what is there is not run again
                                  (results-two-sided with --two-sided)

@@ -128,7 +128,7 @@ def estimate(
         return
     team = join_team(distributed, coordinator, num_processes, process_id, quiet)
     if not team.is_leader:
-        follow(team)
+        follow(team, model)
         return
     with leading(team):
         check_plot(plot)
@@ -249,7 +249,8 @@ def interrupted(
 ) -> typer.Exit:
     """Say how to go on, where the folder holds a checkpoint or is to be kept; exit status 130."""
     if folder is not None and (is_kept or folder.has_progress()):
-        print(f"annealz: interrupted; go on with: {go_on} {folder.path}", file=sys.stderr)
+        again = f" --model {folder.source}" if folder.source else ""
+        print(f"annealz: interrupted; go on with: {go_on} {folder.path}{again}", file=sys.stderr)
     else:
         drop_scratch(folder)
         print("annealz: interrupted, and nothing was saved.", file=sys.stderr)

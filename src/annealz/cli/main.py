@@ -1,7 +1,7 @@
 """`annealz`: entry point and exit status.
 
-0 done, 2 bad input (one line on stderr), 3 another process of the run was lost, 130 interrupted (both with
-the command that goes on).
+0 done, 2 bad input (one line on stderr), 3 another process of the run was lost, 130 interrupted and 143
+terminated (with the command that goes on).
 """
 
 import os
@@ -19,6 +19,7 @@ from annealz.cli.plain import speak_plainly
 from annealz.cli.report import report
 from annealz.cli.resume import resume
 from annealz.cli.schedule import schedule
+from annealz.cli.signals import answer_signals, status_of_signal
 from annealz.cli.train import train
 
 __all__ = ["app", "main"]
@@ -90,9 +91,12 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
+    """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
     speak_plainly()
-    sys.exit(_status(sys.argv[1:] if arguments is None else list(arguments)))
+    if arguments is None:
+        answer_signals()
+    status = _status(sys.argv[1:] if arguments is None else list(arguments))
+    sys.exit(status_of_signal(status))
 
 
 def _status(arguments: list[str]) -> int:

@@ -44,13 +44,18 @@ def join_team(
     return team
 
 
-def follow(team: Team) -> None:
-    """Help the first process until it is done; what stops it ends this one with the same status."""
+def follow(team: Team, model: str | None) -> None:
+    """Help the first process until it is done; what stops it ends this one with the same status.
+
+    A model that is imported is imported by the word of this command line, not by that of the first process.
+    """
+    from annealz.formats.python_object import is_import_path, load_object
     from annealz.team import LostProcess
     from annealz.together import help_out
 
+    given = {} if model is None or not is_import_path(model) else {"model": load_object(model)}
     try:
-        help_out(team, wants_result=False)
+        help_out(team, given=given, wants_result=False)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except LostProcess as error:

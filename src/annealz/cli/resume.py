@@ -26,6 +26,12 @@ __all__ = ["resume"]
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="The folder of the run or training.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="The model again, module:name, where it was imported: a folder's word imports nothing."
+        ),
+    ] = None,
     distributed: Distributed = False,
     coordinator: Coordinator = None,
     num_processes: NumProcesses = None,
@@ -37,6 +43,7 @@ def resume(
 ) -> None:
     """Go on with the run or training in FOLDER, to the same result as if it had never stopped."""
     from annealz.folder import RunFolder
+    from annealz.formats.load import load_model
     from annealz.log_z import resume as resume_run
     from annealz.team import LostProcess
     from annealz.together import leading
@@ -44,7 +51,7 @@ def resume(
 
     team = join_team(distributed, coordinator, num_processes, process_id, quiet)
     if not team.is_leader:
-        follow(team)
+        follow(team, model)
         return
     run_folder = RunFolder(folder)
     with leading(team):
@@ -53,6 +60,8 @@ def resume(
                 raise ValueError(
                     "a training has no picture or report: leave out --plot and --report."
                 )
+            if model is not None:
+                raise ValueError("a training knows its model: leave out --model.")
             if team.size > 1:
                 raise ValueError("a training runs in one process: leave out --distributed.")
             resume_training(folder, as_json, quiet)
@@ -61,7 +70,8 @@ def resume(
         check_page(report)
         try:
             with show_progress(quiet) as progress:
-                result = resume_run(folder, on_progress=progress)
+                given = None if model is None else load_model(model)[0]
+                result = resume_run(folder, model=given, on_progress=progress)
         except KeyboardInterrupt:
             raise interrupted(run_folder) from None
         except LostProcess as error:

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from annealz.families import restore, store
-from annealz.formats.python_object import load_object
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
@@ -52,8 +51,12 @@ def problem_from_arrays(
         return restore(own, records[name])
 
     given, model = model, stored("model") or model
-    if model is None and settings.get("source"):
-        model = load_object(settings["source"])
+    source = settings.get("source")
+    if model is None and source:
+        raise ValueError(
+            f"the run {where} is of a model imported from {source}, and nothing is imported on the word "
+            f"of a file: if the module is yours, give it again with --model {source} (model=model)."
+        )
     if model is None:
         raise ValueError(
             f"the run {where} is of {settings['model']}, a model that cannot be stored: give it again, "

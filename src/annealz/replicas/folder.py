@@ -10,7 +10,6 @@ import numpy as np
 
 from annealz.files import write_atomic
 from annealz.folder import RunFolder
-from annealz.formats.archive import load_archive, save_archive
 from annealz.formats.record import load_record
 from annealz.replicas.result import Exchange, Round
 
@@ -25,13 +24,13 @@ class ExchangeFolder(RunFolder):
     def finish_exchange(self, result: Exchange, record: dict[str, Any]) -> None:
         """Save what came out, and drop what led to it."""
         write_atomic(self.path / "estimate.json", json.dumps(record, indent=1))
-        save_archive(self.path / "run.npz", *exchange_to_arrays(result))
+        self._save("run.npz", *exchange_to_arrays(result))
         for file in self.path.glob("checkpoint*.npz"):
             file.unlink(missing_ok=True)
 
     def exchange(self) -> Exchange:
         """The finished run."""
-        return exchange_from_arrays(*load_archive(self.path / "run.npz"))
+        return exchange_from_arrays(*self._load("run.npz"))
 
 
 def is_exchange(folder: RunFolder) -> bool:

@@ -11,6 +11,7 @@ from annealz.bases.abstract import AbstractBase
 from annealz.blocks import check_memory
 from annealz.distributed import current_team
 from annealz.kernels.abstract import AbstractKernel
+from annealz.lock import alone, holding
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.problem import Problem, choose_problem
@@ -28,6 +29,7 @@ __all__ = ["exchange_log_z", "read_exchange", "resume_exchange"]
 
 
 @shown
+@alone
 def exchange_log_z(
     model: AbstractModel | str | Path,
     *,
@@ -167,7 +169,8 @@ def resume_exchange(
     if folder.is_done():
         return read_exchange(folder)
     problem = folder.problem(settings, model=model, path=path, kernel=kernel)
-    return _estimate(settings, problem, folder, chunk_sweeps, on_progress)
+    with holding(folder.path):
+        return _estimate(settings, problem, folder, chunk_sweeps, on_progress)
 
 
 def read_exchange(folder: ExchangeFolder) -> ExchangeEstimate:

@@ -13,6 +13,7 @@ from annealz.checkpoint import Checkpoint, digest_of
 from annealz.data.source import DataSource, digest_rows
 from annealz.formats.npz import save_rbm
 from annealz.formats.record import digest_record
+from annealz.lock import holding
 from annealz.models.rbm import RBM
 from annealz.training.folder import TrainingFolder
 from annealz.training.outcome import Outcome, exact_values
@@ -42,17 +43,18 @@ def train_to_file(
     if series is not None and series < 1:
         raise ValueError(f"series must be at least 1, got {series}.")
     folder = TrainingFolder.beside(out)
-    folder.check(out, force)
-    data = source.read()
-    record = {
-        "settings": settings.to_dict(),
-        "data": {**source.to_dict(), "digest": digest_rows(data)},
-        "file": out.name,
-        "series": series,
-        "checkpoint_seconds": checkpoint_seconds,
-    }
-    folder.create(record)
-    return _run(folder, record, data, on_progress)
+    with holding(folder.path, parents=False):
+        folder.check(out, force)
+        data = source.read()
+        record = {
+            "settings": settings.to_dict(),
+            "data": {**source.to_dict(), "digest": digest_rows(data)},
+            "file": out.name,
+            "series": series,
+            "checkpoint_seconds": checkpoint_seconds,
+        }
+        folder.create(record)
+        return _run(folder, record, data, on_progress)
 
 
 def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) -> Outcome:
@@ -72,7 +74,8 @@ def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) 
             f"the data in {where} changed since the training in {path} began: bring them back, or "
             "train anew."
         )
-    return _run(folder, record, data, on_progress)
+    with holding(folder.path):
+        return _run(folder, record, data, on_progress)
 
 
 def _run(
