@@ -5,10 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RBMS := .venv-rbms
+LOWEST := .venv-lowest
 PRESET ?= quick
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-slow test-gpu test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage trust evidence tutorials terminal install clean help
+.PHONY: estimate test test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage trust evidence tutorials terminal install clean help
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -21,6 +22,12 @@ test: $(READY) ## the tests
 
 test-slow: $(READY) ## the slow statistical sweeps as well
 	$(BIN)/python -m pytest -m "not gpu"
+
+test-lowest: $(READY) ## a smoke test with the lowest versions that are allowed
+	$(PYTHON) -m venv $(LOWEST)
+	$(BIN)/python .ci/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/pip install --quiet --constraint $(LOWEST)/constraints.txt '.[formats]'
+	$(LOWEST)/bin/python .ci/smoke.py
 
 test-browser: chromium $(READY) ## reports in a browser: Debian's chromium, installed where it is missing
 	$(BIN)/python -m pytest tests/test_browser.py -rs

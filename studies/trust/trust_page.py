@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 
 from annealz.files import write_atomic
-from problems import TESTING, TUNING, Problem
+from problems import FERROMAGNETS, TESTING, TUNING, Problem
 from trust import NUM_SEEDS, read_rows
 
 __all__ = ["Counts", "Share", "count", "is_covered", "is_wrong", "write_page"]
@@ -133,9 +133,9 @@ Set = list[tuple[Problem, list[dict]]]
 """Problems and their runs."""
 
 
-def read_set(folder: Path, problems: Iterable[Problem]) -> Set:
+def read_set(folder: Path, problems: Iterable[Problem], results: str = "results") -> Set:
     return [
-        (problem, read_rows(folder / "results" / f"{problem.name}.jsonl")) for problem in problems
+        (problem, read_rows(folder / results / f"{problem.name}.jsonl")) for problem in problems
     ]
 
 
@@ -206,7 +206,6 @@ def runs_table(found: Set) -> str:
 
 def _runs_row(problem: Problem, rows: list[dict]) -> tuple:
     c = count(rows)
-    errors = np.array([row["error"] for row in rows])
     stated = [row["estimate"]["std_err"] for row in rows]
     known = [value for value in stated if value is not None]
     return (
@@ -217,7 +216,7 @@ def _runs_row(problem: Problem, rows: list[dict]) -> tuple:
         c.unreliable_wrong,
         f"{c.ok_covered} of {c.num_ok}" if c.num_ok else "–",
         f"{np.median(known):.4f}" if known else "–",
-        f"{np.sqrt((errors**2).mean()):.4f}",
+        _rms(rows),
         _counted(row["estimate"]["base"] for row in rows),
         f"{np.median([row['seconds'] for row in rows]):.1f}",
         _counted(kind for row in rows for kind in row["findings"]),
@@ -246,6 +245,27 @@ def made_with(found: Set) -> str:
     return "; ".join(" or ".join(part) for part in parts) + ".\n"
 
 
+def ferromagnets_table(forward: Set, both: Set) -> str:
+    """Ok and right, ok and wrong, unreliable and right, unreliable and wrong; from one side, from two."""
+
+    def counts(rows: list[dict]) -> str:
+        c = count(rows)
+        return f"{c.ok_right}, **{c.ok_wrong}**, {c.unreliable_right}, {c.unreliable_wrong}"
+
+    header = ("problem", "forward", "rms error", "two-sided", "rms error")
+    lines = [
+        (problem.what, *(x for rows in sides for x in (counts(rows), _rms(rows))))
+        for (problem, one), (_, two) in zip(forward, both, strict=True)
+        for sides in [(one, two)]
+    ]
+    return _markdown(header, lines)
+
+
+def _rms(rows: list[dict]) -> str:
+    errors = np.array([row["error"] for row in rows])
+    return f"{np.sqrt((errors**2).mean()):.4f}" if rows else "–"
+
+
 _PAGE = Path(__file__).parent / "README.md"
 _BLOCK = re.compile(r"(<!-- begin (?P<name>[\w-]+) -->\n).*?(<!-- end (?P=name) -->)", re.DOTALL)
 
@@ -255,7 +275,10 @@ def write_page(folder: Path) -> None:
     page = folder / "README.md"
     text = (page if page.exists() else _PAGE).read_text("utf-8")
     tuning, testing = read_set(folder, TUNING), read_set(folder, TESTING)
+    forward = read_set(folder, FERROMAGNETS)
+    both = read_set(folder, FERROMAGNETS, "results-two-sided")
     found = {
+        "ferromagnets": ferromagnets_table(forward, both),
         "verdicts": verdicts(tuning, testing),
         "both": both_table(tuning, testing),
         "made-with": made_with([*tuning, *testing]),
