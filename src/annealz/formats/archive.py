@@ -27,10 +27,13 @@ def save_archive(path: str | Path, arrays: dict[str, np.ndarray], meta: dict[str
 def pack_archive(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> bytes:
     """The archive as bytes."""
     members = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    pickled = [name for name, array in members.items() if array.dtype.hasobject]
+    if pickled:
+        raise ValueError(f"{pickled[0]} holds Python objects, which are never written to a file.")
     members["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
     members["checksum"] = np.frombuffer(_checksum(members), np.uint8)
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **members)
+    np.savez(buffer, **members)  # before NumPy 2.1 allow_pickle=False would be one more array
     return buffer.getvalue()
 
 
