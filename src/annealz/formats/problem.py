@@ -4,14 +4,23 @@ from typing import Any
 
 import numpy as np
 
+from annealz.bases.abstract import AbstractBase
 from annealz.families import restore, store
 from annealz.formats.python_object import load_object
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.problem import Problem
+from annealz.reading.schema import SETTINGS
 
 __all__ = ["problem_from_arrays", "problem_to_arrays"]
+
+_KINDS = {
+    "model": AbstractModel,
+    "base": AbstractBase,
+    "second": AbstractBase,
+    "kernel": AbstractKernel,
+}
 
 
 def problem_to_arrays(problem: Problem) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -44,16 +53,25 @@ def problem_from_arrays(
     `where` the run is, for messages.
     """
 
+    settings = SETTINGS.check(settings, f"the run {where}")
+
     def stored(name: str) -> Any:
         if name not in records:
             return None
         start = f"{name}:"
         own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
-        return restore(own, records[name])
+        found = restore(own, records[name])
+        if not isinstance(found, _KINDS[name]):
+            raise ValueError(
+                f"the run {where} is damaged: it holds a {type(found).__name__} as its {name}."
+            )
+        return found
 
     given, model = model, stored("model") or model
     if model is None and settings.get("source"):
         model = load_object(settings["source"])
+    if model is not None:
+        model.check()
     if model is None:
         raise ValueError(
             f"the run {where} is of {settings['model']}, a model that cannot be stored: give it again, "
@@ -65,7 +83,7 @@ def problem_from_arrays(
             "was."
         )
     for name, one in (("path", path), ("kernel", kernel)):
-        if one is None and settings["given"][name] and name not in records:
+        if one is None and settings["given"].get(name) and name not in records:
             raise ValueError(
                 f"the run {where} was given a {name} that cannot be stored: give it again, "
                 f"{name}={name}."
