@@ -62,7 +62,9 @@ class Checkpoint:
             _unpack(real_numbers(arrays, f"leaf:{i}", what), leaf, what)
             for i, leaf in enumerate(leaves)
         ]
-        count = len(real_numbers(arrays, "record:step", what)) if "record:step" in arrays else 0
+        count = 0
+        if "record:step" in arrays:
+            count = len(real_numbers(arrays, "record:step", what, num_axes=1))
         columns = {
             k.removeprefix("record:"): real_numbers(arrays, k, what, length=count)
             for k in arrays

@@ -90,7 +90,7 @@ class _File:
         """The names of the updates of a training, in order."""
         if len(self.root) > _MOST_NAMES:
             raise Refusal(f"{self.path} holds {len(self.root)} names: {_MOST_NAMES} are read.")
-        names = [name for name in self.root if _number(name) >= 0]
+        names = [name for name in self.root if isinstance(name, str) and _number(name) >= 0]
         return sorted(names, key=_number)
 
     def check_type(self) -> None:
@@ -120,6 +120,8 @@ class _File:
             raise Refusal(f"{self.path} holds {len(group)} names: {_MOST_NAMES} are read.")
         found = {}
         for name in group:
+            if not isinstance(name, str):  # bytes that are no UTF-8
+                continue
             item = self._item(group, name)
             if not isinstance(item, self.h5py.Dataset):
                 continue

@@ -71,7 +71,7 @@ def _unpacked_size(file: BinaryIO, size: int, budget: Budget) -> int:
         if end >= size:
             break
         file.seek(end)
-    return budget.taken
+    return size + budget.unpacked
 
 
 def _unpack(file: BinaryIO, length: int, budget: Budget) -> None:
@@ -83,7 +83,7 @@ def _unpack(file: BinaryIO, length: int, budget: Budget) -> None:
                 piece = stream.decompress(packed, _PIECE)
             except zlib.error as error:
                 raise _damage(Path(budget.path), error) from error
-            budget.take("its variables", (len(piece),), 1)
+            budget.unpack(len(piece))
             packed = stream.unconsumed_tail
 
 

@@ -49,10 +49,7 @@ def _check(members: list[zipfile.ZipInfo], budget: Budget) -> None:
         if member.filename in seen:
             raise Refusal(f"{budget.path} is damaged: it holds {name} twice.")
         seen.add(member.filename)
-    whole = Budget(budget.path, 1)
-    whole.limit = budget.limit + 2**20 + 2**16 * len(members)  # headers take some
-    for member in members:
-        whole.take(member.filename, (member.file_size,), 1)
+        budget.unpack(member.file_size)
 
 
 def _read(

@@ -18,7 +18,7 @@ __all__ = ["MAX_ARRAYS", "VARIABLE", "Budget", "max_memory", "size_text"]
 
 MAX_ARRAYS = 2 * 2**30
 VARIABLE = "ANNEALZ_MAX_MEMORY"
-_ALWAYS, _EXPANSION = 256 * 2**20, 64
+_ALWAYS, _EXPANSION, _HEADERS = 256 * 2**20, 64, 2**24
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 2 ** (10 * power) for power, unit in enumerate("KMGT", 1)}
 
@@ -30,11 +30,13 @@ def max_memory() -> int:
 
 def size_text(size: float) -> str:
     """A number of bytes for people."""
+    if size >= 2**60:
+        return "more than 2^60 bytes"
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
             break
         size /= 1024
-    return f"{size:.3g} {unit}" if size < 1e6 else f"{size:.1e} {unit}"
+    return f"{size:,.4g} {unit}" if size < 1024 else f"{size:,.0f} {unit}"
 
 
 class Budget:
@@ -53,7 +55,7 @@ class Budget:
         self.limit = given or min(MAX_ARRAYS, max(_ALWAYS, _EXPANSION * on_disk))
         if is_own:
             self.limit = max(self.limit, on_disk)
-        self.taken = 0
+        self.taken = self.unpacked = 0
 
     def take(self, name: object, shape: Iterable[int], item_size: int) -> int:
         """The bytes of an array that is declared so, if they are left."""
@@ -65,11 +67,20 @@ class Budget:
             first = "" if not self.taken else f" besides {size_text(self.taken)} of others"
             raise Refusal(
                 f"{self.path} declares {shown(name)} of shape {shown(shape)}, {size_text(size)}{first}, "
-                f"and the arrays of this file may take {size_text(self.limit)}: set {VARIABLE}, for example "
-                "to 8GB, where that is right."
+                f"and the arrays of this file may take {size_text(self.limit)}: set {VARIABLE}, for "
+                "example to 8GB, where that is right."
             )
         self.taken += size
         return size
+
+    def unpack(self, size: int) -> None:
+        """Count bytes that a compressed part unpacks to, headers and all; a little more than the arrays."""
+        self.unpacked += size
+        if self.unpacked > self.limit + _HEADERS:
+            raise Refusal(
+                f"{self.path} unpacks to more than {size_text(self.limit)}, which the arrays of this file may "
+                f"take: set {VARIABLE}, for example to 8GB, where that is right."
+            )
 
 
 def _given() -> int | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 __all__ = ["listed", "shown", "told"]
 
-_LONGEST_NAME, _LONGEST_REASON, _MOST_NAMES = 60, 240, 20
+_LONGEST_NAME, _LONGEST_REASON, _MOST_NAMES = 60, 600, 20
 
 
 def shown(name: object) -> str:

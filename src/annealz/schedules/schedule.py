@@ -153,7 +153,7 @@ class Schedule:
         try:
             return cls._read(path)
         except (ValueError, OverflowError) as error:
-            reason = told(error).removeprefix(f"cannot read {path}: ").removeprefix(f"{path} ")
+            reason = told(error).removeprefix(f"cannot read {path}: ").replace(f"{path} ", "it ")
             raise ValueError(f"schedule file {path}: {reason}.") from error
 
     @classmethod
