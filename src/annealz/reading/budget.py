@@ -78,8 +78,8 @@ class Budget:
         self.unpacked += size
         if self.unpacked > self.limit + _HEADERS:
             raise Refusal(
-                f"{self.path} unpacks to more than {size_text(self.limit)}, which the arrays of this file may "
-                f"take: set {VARIABLE}, for example to 8GB, where that is right."
+                f"{self.path} unpacks to more than {size_text(self.limit)}, which the arrays of this file "
+                f"may take: set {VARIABLE}, for example to 8GB, where that is right."
             )
 
 
