@@ -220,7 +220,7 @@ class Fate:
             else:
                 value[key] = self._node(value[key])
             return value
-        return self.one(ODD)
+        return copy.deepcopy(self.one(ODD))
 
     def text(self, value) -> bytes:
         """JSON of a value, now and then nested beyond reason or with altered bytes."""

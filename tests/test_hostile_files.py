@@ -421,6 +421,14 @@ def test_stored_models(tmp_path: Path, arrays: dict, change: dict, words: str):
     assert words in text
 
 
+@pytest.mark.parametrize("kind", [">f4", "f2", "f8", "g"])
+def test_stored_numbers_of_other_widths(tmp_path: Path, kind: str):
+    """JAX itself takes neither the other order of bytes nor more than eight of them."""
+    pair = {name: array.astype(kind) for name, array in PAIR.items()}
+    save_archive(tmp_path / "a.npz", pair, {"stored": STORED})
+    assert load_model(tmp_path / "a.npz")[0].name == "potts-2x3"
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_family_is_made_of_nothing(family: str):
     if family not in ("block-gibbs", "bernoulli-units"):  # have no fields

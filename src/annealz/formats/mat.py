@@ -3,13 +3,13 @@
 Variables that are real numbers are read, all others are passed over. What a variable declares is checked
 before its values are read or unpacked; a general reader takes a file at its word.
 
-    version 4         five 32-bit words (kind, rows, columns, whether complex, length of the name), the name,
-                      the values
-    version 5 to 7    a header of 128 bytes, then elements: type and length, content. A variable is an element
-                      of elements (flags, shape, name, values), and may be compressed as a whole
+    version 4         five 32-bit words (kind, rows, columns, whether complex, length of the name), the
+                      name, the values
+    version 5 to 7    a header of 128 bytes, then elements: type and length, content. A variable is an
+                      element of elements (flags, shape, name, values), and may be compressed as a whole
 
-Files of version 7.3 are HDF5 files, in which the axes of every matrix are in the opposite order, MATLAB being
-column-major (`hdf5.py`).
+Files of version 7.3 are HDF5 files, in which the axes of every matrix are in the opposite order, MATLAB
+being column-major (`hdf5.py`).
 """
 
 import io
@@ -127,14 +127,14 @@ def _read_matrix(
     if len(lengths) < 2:
         raise _damage(budget, f"{shown(text)} has no shape")
     budget.take(text, lengths, wanted.itemsize)
-    kind, raw = _element(file, order, budget, 8 * count, is_padded=False)
+    kind, raw = _element(file, order, budget, count * wanted.itemsize, is_padded=False)
     stored = np.dtype(order + _TYPES.get(kind, "V1"))
     if stored.kind == "V" or len(raw) != count * stored.itemsize:
         raise _damage(
             budget, f"{shown(text)} declares shape {shown(lengths)} and holds {len(raw)} bytes"
         )
     with np.errstate(all="ignore"):
-        values = np.frombuffer(raw, stored).astype(wanted)
+        values = np.frombuffer(raw, stored).astype(wanted, copy=False)
     if text:  # what MATLAB keeps for itself has no name
         found[text] = values.reshape(lengths, order="F")
     return True
@@ -142,7 +142,7 @@ def _read_matrix(
 
 def _element(
     file: "BinaryIO | _Unpacked", order: str, budget: Budget, longest: int, is_padded: bool = True
-) -> tuple[int, bytes]:
+) -> tuple[int, bytearray]:
     """(type, content) of the element that begins here; up to four bytes lie within its tag."""
     tag = _take(file, 8, budget)
     kind, size = (int(word) for word in np.frombuffer(tag, f"{order}u4"))
@@ -158,15 +158,14 @@ def _element(
     return kind, content
 
 
-def _take(file: "BinaryIO | _Unpacked", size: int, budget: Budget) -> bytes:
+def _take(file: "BinaryIO | _Unpacked", size: int, budget: Budget) -> bytearray:
     """So many bytes, piece by piece: no more is allocated than there is."""
-    pieces, left = [], size
-    while left and (piece := file.read(min(left, _PIECE))):
-        pieces.append(piece)
-        left -= len(piece)
-    if left:
-        raise _damage(budget, f"it ends {left} bytes early")
-    return b"".join(pieces)
+    content = bytearray()
+    while len(content) < size and (piece := file.read(min(size - len(content), _PIECE))):
+        content += piece
+    if len(content) < size:
+        raise _damage(budget, f"it ends {size - len(content)} bytes early")
+    return content
 
 
 def _seek(file: BinaryIO, place: int, budget: Budget) -> None:

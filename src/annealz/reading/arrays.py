@@ -33,4 +33,7 @@ def real_numbers(
         raise ValueError(
             f"{what} is damaged: {shown(name)} has shape {shown(array.shape)}, which does not fit."
         )
-    return array
+    if array.dtype.itemsize <= 8 and array.dtype.isnative:
+        return array
+    with np.errstate(over="ignore"):  # JAX takes no others
+        return array.astype(array.dtype.newbyteorder("=") if array.itemsize <= 8 else np.float64)
