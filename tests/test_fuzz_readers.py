@@ -214,9 +214,8 @@ class Fate:
             if kind == 0:
                 del value[key]
             elif kind == 1 and isinstance(value, dict):
-                value[self.one(("more", "", "name", "family", "stored", str(key) * 2))] = self.one(
-                    ODD
-                )
+                new = self.one(("more", "", "name", "family", "stored", str(key) * 2))
+                value[new] = copy.deepcopy(self.one(ODD))
             else:
                 value[key] = self._node(value[key])
             return value
