@@ -163,7 +163,7 @@ class Fate:
         """An array of another shape, kind or content."""
         array = np.asarray(array)
         kind = self.below(9)
-        if kind == 0:
+        if kind == 0 and array.dtype.kind in "fiub":
             return array.astype("f8").astype(self.one(TYPES[:7]))
         if kind == 1:
             return np.zeros(array.shape, self.one(TYPES))
