@@ -552,6 +552,18 @@ def test_matlab_declares_more_than_it_holds(tmp_path: Path, version: str):
         sizes = np.array(change, "<u4").tobytes()
 
 
+@pytest.mark.parametrize("version", ["4", "5"])
+def test_any_byte_of_a_matlab_file(tmp_path: Path, version: str):
+    """A general reader ended the process at some of them."""
+    path = tmp_path / "a.mat"
+    savemat(path, {"vishid": np.ones((3, 2)), "text": "a", "cell": 3}, format=version)
+    raw = path.read_bytes()
+    for at in range(0 if version == "4" else 124, len(raw)):
+        for value in (0x00, 0x0F, 0xFF):
+            path.write_bytes(raw[:at] + bytes([value]) + raw[at + 1 :])
+            assert "a.mat" in refused(load_model, path)  # it lacks the biases at the least
+
+
 @pytest.mark.parametrize(
     "header",
     [
