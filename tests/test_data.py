@@ -80,8 +80,8 @@ def test_bad_files(tmp_path: Path):
     np.save(tmp_path / "objects.npy", np.array([{}, None]), allow_pickle=True)
     for name, words in {
         "two.npz": "holds 2 arrays: give a file of one",
-        "cut.npy": "damaged or pickled",
-        "objects.npy": "damaged or pickled",
+        "cut.npy": "truncated or damaged",
+        "objects.npy": "pickled objects, which are never loaded",
         "none.npy": "no data file",
     }.items():
         with pytest.raises(ValueError, match=words):

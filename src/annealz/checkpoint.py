@@ -15,6 +15,8 @@ import numpy as np
 
 from annealz.fingerprint import fingerprint
 from annealz.formats.archive import load_archive, save_archive
+from annealz.reading.arrays import real_numbers
+from annealz.reading.schema import CHECKPOINT
 
 __all__ = ["Checkpoint", "Standing", "digest_of"]
 
@@ -53,15 +55,22 @@ class Checkpoint:
             raise ValueError(
                 f"{self.path} belongs to another run (other model, schedule, seed, chains or version)."
             )
+        meta = CHECKPOINT.check(meta, self.path)
         leaves, structure = jax.tree.flatten(start.blocks)
-        stored = [_unpack(arrays[f"leaf:{i}"], leaf) for i, leaf in enumerate(leaves)]
-        columns = {
-            k.removeprefix("record:"): v for k, v in arrays.items() if k.startswith("record:")
-        }
-        records = [
-            {key: column[i] for key, column in columns.items()}
-            for i in range(len(columns.get("step", ())))
+        what = str(self.path)
+        stored = [
+            _unpack(real_numbers(arrays, f"leaf:{i}", what), leaf, what)
+            for i, leaf in enumerate(leaves)
         ]
+        count = 0
+        if "record:step" in arrays:
+            count = len(real_numbers(arrays, "record:step", what, num_axes=1))
+        columns = {
+            k.removeprefix("record:"): real_numbers(arrays, k, what, length=count)
+            for k in arrays
+            if k.startswith("record:")
+        }
+        records = [{key: column[i] for key, column in columns.items()} for i in range(count)]
         blocks = jax.tree.unflatten(structure, stored)
         return Standing(meta["step"], blocks, records), meta["seconds"]
 
@@ -77,7 +86,11 @@ def _pack(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _unpack(stored: np.ndarray, like: Any) -> jax.Array:
+def _unpack(stored: np.ndarray, like: Any, what: str) -> jax.Array:
     if stored.dtype == np.uint8 and like.dtype == np.float32:
+        if stored.shape != (-(-like.size // 8),):
+            raise ValueError(f"{what} is damaged: its states do not fit the run.")
         stored = np.unpackbits(stored, count=like.size).reshape(like.shape)
+    if stored.shape != like.shape:
+        raise ValueError(f"{what} is damaged: its states do not fit the run.")
     return jnp.asarray(stored, like.dtype)

@@ -7,11 +7,16 @@ run gives it again.
 
 import dataclasses
 import importlib
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from annealz.reading.arrays import real_numbers
+from annealz.reading.schema import STORED
+from annealz.reading.words import shown
 
 __all__ = ["FAMILIES", "family_of", "restore", "store"]
 
@@ -76,7 +81,8 @@ def store(thing: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
 
 
 def restore(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Any:
-    """What was stored."""
+    """What was stored; a ValueError where a field is not what its class declares."""
+    record = STORED.check(record)
     if record["family"] not in FAMILIES:
         raise ValueError(
             f"this version of annealz knows no {record['family']!r}: take a later one."
@@ -88,13 +94,40 @@ def restore(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Any:
         if field.name in record["plain"]:
             value = record["plain"][field.name]
         elif field.name in record["lengths"]:
-            count = record["lengths"][field.name]
-            value = tuple(jnp.asarray(arrays[f"{field.name}.{i}"]) for i in range(count))
+            count = min(record["lengths"][field.name], len(arrays) + 1)
+            value = tuple(_array(arrays, f"{field.name}.{i}") for i in range(count))
         elif field.name in record["parts"]:
             start = f"{field.name}."
             own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
             value = restore(own, record["parts"][field.name])
         else:
-            value = jnp.asarray(arrays[field.name])
+            value = _array(arrays, field.name)
+        if not _fits(value, field.type):
+            raise ValueError(
+                f"{field.name} of the stored {record['family']} is damaged: got {_kind(value)}."
+            )
         object.__setattr__(thing, field.name, value)
     return thing
+
+
+def _array(arrays: dict[str, np.ndarray], name: str) -> jax.Array:
+    return jnp.asarray(real_numbers(arrays, name, "what is stored"))
+
+
+def _fits(value: Any, declared: Any) -> bool:
+    """Whether a value is what the class declares of its field: kind, and axes of an array."""
+    if get_origin(declared) in (Union, UnionType):
+        return any(_fits(value, one) for one in get_args(declared))
+    if get_origin(declared) is tuple:
+        return isinstance(value, tuple) and all(_fits(one, get_args(declared)[0]) for one in value)
+    if declared in (int, float) and isinstance(value, bool):
+        return False
+    if declared is float:
+        return isinstance(value, int | float) and abs(value) < float("inf")
+    if declared is int:
+        return isinstance(value, int) and abs(value) < 2**31
+    return isinstance(value, declared)
+
+
+def _kind(value: Any) -> str:
+    return f"shape {value.shape}" if isinstance(value, jax.Array) else shown(repr(value))

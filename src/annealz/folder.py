@@ -33,6 +33,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.problem import Problem
+from annealz.reading.schema import EXCHANGE_SETTINGS, SETTINGS
 from annealz.run import Run, Runs
 from annealz.schedules.schedule import Schedule
 
@@ -159,6 +160,8 @@ class RunFolder:
         if not record.is_file():
             raise ValueError(f"{self.path} holds no run to resume: it has no run.json.")
         settings = load_record(record)
+        is_exchanged = settings.get("method") == "exchange"
+        (EXCHANGE_SETTINGS if is_exchanged else SETTINGS).check(settings, record)
         self._digest = digest_of_record(settings)
         arrays, records = self._load("inputs.npz")
         return settings, self._schedule("schedule.json", records), arrays.get("draws")

@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from annealz.formats.archive import load_archive, save_archive
+from annealz.reading.arrays import real_numbers
+from annealz.reading.schema import TERRAIN
+from annealz.reading.words import told
 
 if TYPE_CHECKING:
     from annealz.run import Run
@@ -224,7 +227,11 @@ class Terrain:
         arrays, meta = load_archive(path)
         if meta.pop("kind", None) != "terrain":
             raise ValueError(f"{path} holds no terrain.")
-        return cls(**arrays, **meta)
+        try:
+            columns = {name: real_numbers(arrays, name, "it", num_axes=1) for name in arrays}
+            return cls(**columns, **TERRAIN.check(meta))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} holds a damaged terrain: {told(error)}.") from error
 
     def to_record(self) -> dict[str, Any]:
         """The same as JSON values, which keep every bit.
@@ -267,9 +274,9 @@ class Terrain:
         array([1., 3., 2.])
         """
         try:
-            return cls(**record)
-        except TypeError as error:
-            raise ValueError(f"its terrain is damaged: {error}") from error
+            return cls(**TERRAIN.check(record))
+        except TypeError as error:  # of names that it does not have, or lacks
+            raise ValueError(f"its terrain is damaged: {told(error)}") from error
 
     def plot(self):
         """Mean and variance of the slope, and its tau or the pilot's ESS: a matplotlib figure.

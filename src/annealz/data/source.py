@@ -15,6 +15,7 @@ from annealz.data.array import read_data
 from annealz.data.binarise import binarise
 from annealz.data.mnist import load_mnist
 from annealz.random import derive_seed
+from annealz.reading.schema import SOURCE
 
 __all__ = ["DataSource", "check_rows", "digest_rows"]
 
@@ -64,6 +65,7 @@ class DataSource:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """The source of such a record."""
+        record = SOURCE.check(record)
         path = record["path"]
         return cls(record["name"], record["kind"], None if path is None else Path(path))
 

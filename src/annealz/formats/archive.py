@@ -7,14 +7,18 @@ record, and `checksum`, the SHA-256 of every other member (name, dtype, shape, b
 import hashlib
 import io
 import json
-import zipfile
-import zlib
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from annealz.files import write_atomic
+from annealz.formats.members import read_members
+from annealz.reading.budget import Budget
+from annealz.reading.json_text import parse_json
+from annealz.reading.regular import open_regular
+from annealz.reading.words import told
 
 __all__ = ["load_archive", "pack_archive", "save_archive", "unpack_archive"]
 
@@ -33,58 +37,83 @@ def pack_archive(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> bytes:
     members["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
     members["checksum"] = np.frombuffer(_checksum(members), np.uint8)
     buffer = io.BytesIO()
-    np.savez(buffer, **members)  # before NumPy 2.1 allow_pickle=False would be one more array
+    # without allow_pickle=False, which would be one more array before NumPy 2.1
+    np.savez(buffer, **members)  # pyright: ignore[reportArgumentType]
     return buffer.getvalue()
 
 
 def load_archive(
-    path: str | Path, *, need_checksum: bool = True
+    path: str | Path, *, need_checksum: bool = True, item_size: int = 1
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the record of an archive.
 
-    A ValueError names the file and says whether it is missing, empty, truncated, altered, pickled
-    or no archive at all. Without `need_checksum` a plain `np.savez` file is accepted.
+    A ValueError names the file and says whether it is missing, empty, truncated, altered, pickled, too
+    large or no archive at all. Without `need_checksum` a plain `np.savez` file is accepted. A value counts
+    as `item_size` bytes at least.
     """
     path = Path(path)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}.") from error
-    return unpack_archive(raw, path, need_checksum=need_checksum)
+    with open_regular(path) as file:
+        state = os.fstat(file.fileno())
+        on_disk = min(state.st_size, getattr(state, "st_blocks", state.st_size) * 512)
+        budget = Budget(path, max(on_disk, 1), is_own=need_checksum)
+        return _unpack(file, state.st_size, budget, need_checksum, item_size)
 
 
 def unpack_archive(
     raw: bytes, path: str | Path, *, need_checksum: bool = True
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the record of an archive in memory; errors name it `path`."""
-    if not raw:
+    budget = Budget(path, len(raw), is_own=True)
+    return _unpack(io.BytesIO(raw), len(raw), budget, need_checksum)
+
+
+def _unpack(
+    file: BinaryIO, size: int, budget: Budget, need_checksum: bool, item_size: int = 1
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    path, head = budget.path, file.read(4)
+    if not size:
         raise ValueError(f"{path} is empty.")
-    if raw[:4] not in (b"PK\x03\x04", b"PK\x05\x06"):  # what np.load takes for a zip
-        kind = "a pickle, which is never loaded" if raw[:1] == b"\x80" else "no npz file"
+    if head not in (b"PK\x03\x04", b"PK\x05\x06"):  # what np.load takes for a zip
+        kind = "a pickle, which is never loaded" if head[:1] == b"\x80" else "no npz file"
         raise ValueError(f"{path} is {kind}: save the arrays with np.savez.")
-    try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
-            members = {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
-        raise ValueError(f"{path} is truncated or damaged: {error}.") from error
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise ValueError(
-                f"{path} holds pickled objects, which are never loaded: save plain arrays with np.savez."
-            ) from error
-        raise ValueError(f"{path} is truncated or damaged: {error}.") from error
+    members = read_members(file, budget, item_size)
     checksum = members.pop("checksum", None)
-    if checksum is None and b"checksum.npy" in raw:  # its directory no longer lists all members
+    if checksum is None and _holds(
+        file, b"checksum.npy"
+    ):  # its directory does not list all members
         raise ValueError(f"{path} was altered or damaged: its checksum cannot be read.")
     if checksum is None and need_checksum:
         raise ValueError(f"{path} has no checksum: it was not written by annealz.")
     if checksum is not None and checksum.tobytes() != _checksum(members):
         raise ValueError(f"{path} was altered or damaged: its checksum does not match.")
-    meta = members.pop("meta", None)
+    return members, _record(members.pop("meta", None), path)
+
+
+def _record(meta: np.ndarray | None, path: str | Path) -> dict[str, Any]:
+    if meta is None:
+        return {}
     try:
-        return members, {} if meta is None else json.loads(meta.tobytes())
+        record = parse_json(meta.tobytes())
     except ValueError as error:  # of JSON or of Unicode
-        raise ValueError(f"{path} holds an array called meta that is no JSON record.") from error
+        raise ValueError(
+            f"{path} holds an array called meta that is no JSON record: {told(error)}."
+        ) from error
+    if not isinstance(record, dict):
+        raise ValueError(
+            f"{path} holds an array called meta that is no JSON record: it must be a table of names."
+        )
+    return record
+
+
+def _holds(file: BinaryIO, word: bytes) -> bool:
+    """Whether the word is anywhere in the file."""
+    file.seek(0)
+    end = b""
+    while piece := file.read(2**20):
+        if word in end + piece:
+            return True
+        end = piece[-len(word) :]
+    return False
 
 
 def _checksum(members: dict[str, np.ndarray]) -> bytes:

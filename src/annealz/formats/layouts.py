@@ -21,6 +21,7 @@ from annealz.models.abstract import AbstractModel
 from annealz.models.dbm import DBM
 from annealz.models.rbm import RBM
 from annealz.models.softmax_rbm import SoftmaxRBM
+from annealz.reading.words import listed
 
 __all__ = ["LAYOUTS", "Layout", "model_of", "rbm_of"]
 
@@ -66,7 +67,7 @@ def model_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
     if "hidpen" in arrays:  # an RBM's names are there too, and mean a part of the model only
         raise ValueError(
             f"{where} holds hidpen, as a DBM does, which needs vishid, hidbiases, visbiases and penbiases "
-            f"too: this one holds {', '.join(sorted(arrays))}."
+            f"too: this one holds {listed(arrays)}."
         )
     return rbm_of(arrays, where)
 
@@ -86,7 +87,7 @@ def rbm_of(arrays: Mapping[str, np.ndarray], where: object) -> RBM:
     """
     layout = max(LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
     missing = [name for name in layout.names if name not in arrays]
-    found = ", ".join(sorted(arrays)) or "nothing"
+    found = listed(arrays)
     if len(missing) == len(layout.names):
         wanted = "; or ".join(f"{layout} ({layout.program})" for layout in LAYOUTS)
         raise ValueError(

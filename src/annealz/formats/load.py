@@ -22,6 +22,7 @@ from annealz.formats.safetensors import is_safetensors, read_safetensors
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
 from annealz.names import packaged_models
+from annealz.reading.regular import open_regular
 
 __all__ = ["load_binary", "load_model", "load_trajectory"]
 
@@ -54,6 +55,7 @@ def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
             f"{', '.join(packaged)}."
         )
     model, meta = _read(path, update)
+    meta.pop("source", None)  # names code to import, which no file may
     if meta.get("digest") != model.digest:
         meta.pop("exact_log_z", None)
     return model, {"name": path.stem, **meta}
@@ -110,8 +112,5 @@ def _read(path: Path, update: str | None) -> tuple[AbstractModel, dict[str, Any]
 
 
 def _head(path: Path) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(1024)
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}.") from error
+    with open_regular(path) as file:
+        return file.read(1024)

@@ -16,6 +16,7 @@ from annealz.formats.archive import load_archive, save_archive
 from annealz.formats.layouts import model_of, rbm_of
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
+from annealz.reading.schema import MODEL
 
 __all__ = ["load_npz", "load_rbm", "save_model", "save_rbm"]
 
@@ -24,12 +25,17 @@ _REQUIRED = ("weights", "hidden_bias", "visible_bias")
 
 def load_npz(path: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
     """The model of an npz file, and its record (empty for a plain file)."""
-    arrays, meta = load_archive(path, need_checksum=False)
+    arrays, meta = _load(path)
     record = meta.pop("stored", None)
     if record is None:
         return model_of(arrays, path), meta
-    model = restore(arrays, record)
-    model.check()
+    try:
+        model = restore(arrays, record)
+        if not isinstance(model, AbstractModel):
+            raise ValueError(f"it holds a {type(model).__name__}, which is no model.")
+        model.check()
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
     return model, meta
 
 
@@ -57,7 +63,7 @@ def save_model(path: str | Path, model: AbstractModel, meta: dict[str, Any] | No
 
 def load_rbm(path: str | Path) -> tuple[RBM, dict[str, Any]]:
     """The RBM of an npz file, and its record (empty for a plain file)."""
-    arrays, meta = load_archive(path, need_checksum=False)
+    arrays, meta = _load(path)
     return rbm_of(arrays, path), meta
 
 
@@ -78,3 +84,8 @@ def save_rbm(path: str | Path, model: RBM, meta: dict[str, Any] | None = None) -
     if model.visible_means is not None:
         arrays["visible_means"] = np.asarray(model.visible_means)
     save_archive(path, arrays, meta or {})
+
+
+def _load(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    arrays, meta = load_archive(path, need_checksum=False)
+    return arrays, MODEL.check(meta, path)

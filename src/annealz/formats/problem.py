@@ -4,13 +4,22 @@ from typing import Any
 
 import numpy as np
 
+from annealz.bases.abstract import AbstractBase
 from annealz.families import restore, store
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.problem import Problem
+from annealz.reading.schema import PROBLEM
 
 __all__ = ["problem_from_arrays", "problem_to_arrays"]
+
+_KINDS = {
+    "model": AbstractModel,
+    "base": AbstractBase,
+    "second": AbstractBase,
+    "kernel": AbstractKernel,
+}
 
 
 def problem_to_arrays(problem: Problem) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -43,12 +52,19 @@ def problem_from_arrays(
     `where` the run is, for messages.
     """
 
+    settings = PROBLEM.check(settings, f"the run {where}")
+
     def stored(name: str) -> Any:
         if name not in records:
             return None
         start = f"{name}:"
         own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
-        return restore(own, records[name])
+        found = restore(own, records[name])
+        if not isinstance(found, _KINDS[name]):
+            raise ValueError(
+                f"the run {where} is damaged: it holds a {type(found).__name__} as its {name}."
+            )
+        return found
 
     given, model = model, stored("model") or model
     source = settings.get("source")
@@ -57,6 +73,8 @@ def problem_from_arrays(
             f"the run {where} is of a model imported from {source}, and nothing is imported on the word "
             f"of a file: if the module is yours, give it again with --model {source} (model=model)."
         )
+    if model is not None:
+        model.check()
     if model is None:
         raise ValueError(
             f"the run {where} is of {settings['model']}, a model that cannot be stored: give it again, "
@@ -68,7 +86,7 @@ def problem_from_arrays(
             "was."
         )
     for name, one in (("path", path), ("kernel", kernel)):
-        if one is None and settings["given"][name] and name not in records:
+        if one is None and settings["given"].get(name) and name not in records:
             raise ValueError(
                 f"the run {where} was given a {name} that cannot be stored: give it again, "
                 f"{name}={name}."

@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from annealz.files import write_atomic
+from annealz.reading.fields import table
+from annealz.reading.json_text import parse_json
+from annealz.reading.regular import read_small
+from annealz.reading.words import told
 
 __all__ = ["digest_record", "load_record", "save_record"]
 
@@ -18,12 +22,13 @@ def save_record(path: str | Path, record: dict[str, Any]) -> None:
 
 def load_record(path: str | Path) -> dict[str, Any]:
     """The record as it was saved; a ValueError names a file that was altered or damaged."""
+    raw = read_small(path)
     try:
-        record = json.loads(Path(path).read_text())
-        if record.pop("digest") != digest_record(record):
+        record = table(parse_json(raw))
+        if record.pop("digest", None) != digest_record(record):
             raise ValueError("its digest does not match")
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ValueError(f"{path} was altered or damaged: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} was altered or damaged: {told(error)}.") from error
     return record
 
 

@@ -4,10 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from annealz.reading.arrays import real_numbers
+from annealz.reading.schema import RUN
 from annealz.run import Run, Trace
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["run_from_arrays", "run_to_arrays"]
+
+_WHAT = "a stored run"
 
 
 def run_to_arrays(run: Run) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -39,25 +43,50 @@ def run_to_arrays(run: Run) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def run_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any], schedule: Schedule) -> Run:
-    """The run (without what observers carried)."""
+    """The run (without what observers carried); a ValueError says what is wrong with it."""
+    meta = RUN.check(meta)
+    log_weights = real_numbers(arrays, "log_weights", _WHAT, num_axes=1)
+    count = len(log_weights)
+    if meta.get("island_size") is not None and (
+        meta["island_size"] < 1 or count % meta["island_size"]
+    ):
+        raise ValueError(
+            f"{_WHAT} is damaged: {count} chains make no islands of {meta['island_size']}."
+        )
+    steps = real_numbers(arrays, "trace:steps", _WHAT, num_axes=1)
+    if not count or len(steps) > schedule.num_steps + 1:
+        raise ValueError(
+            f"{_WHAT} is damaged: it has {count} chains and {len(steps)} recorded steps."
+        )
     named = {
-        kind: {k.removeprefix(kind): v for k, v in arrays.items() if k.startswith(kind)}
-        for kind in ("trace:", "mean:", "variance:")
+        kind: {
+            k.removeprefix(kind): real_numbers(arrays, k, _WHAT, length=len(steps))
+            for k in arrays
+            if k.startswith(kind)
+        }
+        for kind in ("mean:", "variance:")
     }
-    trace = Trace(**named["trace:"], means=named["mean:"], variances=named["variance:"])
+    columns = {
+        name: real_numbers(arrays, f"trace:{name}", _WHAT, num_axes=1, length=len(steps))
+        for name in ("betas", "log_z", "ess")
+    }
+    trace = Trace(steps, **columns, means=named["mean:"], variances=named["variance:"])
+    ancestors = None
+    if "ancestors" in arrays:
+        ancestors = real_numbers(arrays, "ancestors", _WHAT, num_axes=1, length=count)
     return Run(
-        log_weights=arrays["log_weights"],
+        log_weights=log_weights,
         log_z0=meta["log_z0"],
         schedule=schedule,
         seed=meta["seed"],
         purpose=meta["purpose"],
         trace=trace,
-        states=arrays["states"],
+        states=real_numbers(arrays, "states", _WHAT, length=count),
         carries={},
         seconds=meta["seconds"],
         messages=tuple(meta["messages"]),
         is_reverse=meta.get("is_reverse", False),
         island_size=meta.get("island_size"),
         num_resamplings=meta.get("num_resamplings", 0),
-        ancestors=arrays.get("ancestors"),
+        ancestors=ancestors,
     )

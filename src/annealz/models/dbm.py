@@ -76,6 +76,8 @@ class DBM(AbstractModel):
                     f"{weights.shape}."
                 )
             real_array(f"weights {i}", weights)
+        for i, bias in enumerate(self.biases):
+            real_array(f"biases {i}", bias)
         if self.visible_means is not None and self.visible_means.shape != self.visible_bias.shape:
             raise ValueError(
                 f"visible_means must have shape {self.visible_bias.shape}, got "

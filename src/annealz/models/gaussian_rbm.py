@@ -74,10 +74,13 @@ class GaussianRBM(AbstractLayered):
                 f"{self.weights.shape}."
             )
         if self.scale.shape != self.visible_bias.shape or not bool((self.scale > 0).all()):
+            least = float(self.scale.min(initial=jnp.inf))
             raise ValueError(
                 f"scale must be one positive number, or one for each of {self.num_visible} visible units, "
-                f"got shape {self.scale.shape} with the least {float(self.scale.min()):g}."
+                f"got shape {self.scale.shape} with the least {least:g}."
             )
+        for name in ("weights", "hidden_bias", "visible_bias", "scale"):
+            real_array(name, getattr(self, name))
 
     @property
     def num_visible(self) -> int:

@@ -118,7 +118,11 @@ class Ising(AbstractModel):
 
     def check(self) -> None:
         check_couplings(self.couplings)
-        real_array("fields", self.fields)
+        shape = real_array("fields", self.fields).shape
+        if shape != (len(self.couplings),):
+            raise ValueError(
+                f"fields must be a vector of {len(self.couplings)} numbers, got shape {shape}."
+            )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         from annealz.bases.bernoulli import BernoulliBase

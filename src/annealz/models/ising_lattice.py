@@ -20,6 +20,8 @@ from annealz.models.rbm import real_array
 
 __all__ = ["SquareIsing"]
 
+_MOST_UNITS = 2**26
+
 
 class SquareIsing(AbstractModel):
     """Spins on a periodic square lattice.
@@ -53,12 +55,7 @@ class SquareIsing(AbstractModel):
         field: float = 0.0,
     ):
         self.height, self.width = (side, side) if isinstance(side, int) else side
-        for name, value in (("height", self.height), ("width", self.width)):
-            if value < 2 or value % 2:
-                raise ValueError(
-                    f"the lattice's {name} must be even and at least 2, got {value}: Ising.square takes "
-                    "other sides."
-                )
+        self._check_sides()
         along = np.broadcast_to(real_array("coupling", coupling), 2)
         self.couplings = jnp.asarray(along)
         self.field = jnp.asarray(real_array("field", field).reshape(()))
@@ -83,8 +80,21 @@ class SquareIsing(AbstractModel):
         return self.num_units * float(np.float64(self.couplings).sum() - np.float64(self.field))
 
     def check(self) -> None:
+        self._check_sides()
+        if self.num_units > _MOST_UNITS:
+            raise ValueError(
+                f"a lattice may have {_MOST_UNITS:,} units, got {self.height} x {self.width}."
+            )
         real_array("coupling", self.couplings)
         real_array("field", self.field)
+
+    def _check_sides(self) -> None:
+        for name, value in (("height", self.height), ("width", self.width)):
+            if value < 2 or value % 2:
+                raise ValueError(
+                    f"the lattice's {name} must be even and at least 2, got {value}: Ising.square takes "
+                    "other sides."
+                )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         from annealz.bases.bernoulli import BernoulliBase

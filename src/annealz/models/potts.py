@@ -80,7 +80,11 @@ class Potts(AbstractModel):
 
     def check(self) -> None:
         check_couplings(self.couplings)
-        real_array("fields", self.fields)
+        shape = real_array("fields", self.fields).shape
+        if len(shape) != 2 or shape[0] != len(self.couplings) or shape[1] < 2:
+            raise ValueError(
+                f"fields must be (units, states) of {len(self.couplings)} units, got shape {shape}."
+            )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         from annealz.bases.categorical import CategoricalBase

@@ -59,6 +59,8 @@ class SoftmaxRBM(AbstractLayered):
                 f"weights must be (hidden, visible, states), here of shape {wanted} by the biases, got "
                 f"shape {self.weights.shape}."
             )
+        for name in ("weights", "hidden_bias", "visible_bias"):
+            real_array(name, getattr(self, name))
 
     @property
     def num_visible(self) -> int:

@@ -11,6 +11,8 @@ import numpy as np
 from annealz.files import write_atomic
 from annealz.folder import RunFolder
 from annealz.formats.record import load_record
+from annealz.reading.arrays import real_numbers
+from annealz.reading.schema import EXCHANGE
 from annealz.replicas.result import Exchange, Round
 
 __all__ = ["ExchangeFolder", "exchange_from_arrays", "exchange_to_arrays", "is_exchange"]
@@ -55,21 +57,27 @@ def exchange_to_arrays(result: Exchange) -> tuple[dict[str, np.ndarray], dict[st
 
 
 def exchange_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> Exchange:
-    """The result as it was."""
+    """The result as it was; a ValueError says what is wrong with it."""
+    meta = EXCHANGE.check(meta)
+    what = "a stored run"
+    counts = real_numbers(arrays, "num_sweeps", what, num_axes=1)
+    own = {name: real_numbers(arrays, name, what, length=len(counts)) for name in _OF_ROUNDS}
+    if not len(counts) or any(array.ndim < 2 for array in own.values()):
+        raise ValueError(f"{what} is damaged: its rounds cannot be told apart.")
     rounds = tuple(
         Round(
             num_sweeps=int(count),
             log_z0=meta["log_z0"],
-            **{name: arrays[name][i] for name in _OF_ROUNDS},
+            **{name: array[i] for name, array in own.items()},
         )
-        for i, count in enumerate(arrays["num_sweeps"])
+        for i, count in enumerate(counts)
     )
     return Exchange(
         rounds=rounds,
         log_z0=meta["log_z0"],
         seed=meta["seed"],
         purpose=meta["purpose"],
-        draws=arrays["draws"],
+        draws=real_numbers(arrays, "draws", what),
         seconds=meta["seconds"],
         extra_messages=tuple(meta["messages"]),
     )

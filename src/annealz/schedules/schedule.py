@@ -13,6 +13,11 @@ from typing import Any, Self
 import numpy as np
 
 from annealz.files import write_atomic
+from annealz.reading.json_text import parse_json
+from annealz.reading.npy import load_npy
+from annealz.reading.regular import read_small
+from annealz.reading.schema import SCHEDULE
+from annealz.reading.words import told
 from annealz.terrain import Terrain
 
 __all__ = ["Schedule"]
@@ -147,23 +152,24 @@ class Schedule:
         path = Path(path)
         try:
             return cls._read(path)
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-            raise ValueError(f"schedule file {path}: {str(reason).rstrip('.')}.") from error
+        except (ValueError, OverflowError) as error:
+            reason = told(error).removeprefix(f"cannot read {path}: ").replace(f"{path} ", "it ")
+            raise ValueError(f"schedule file {path}: {reason}.") from error
 
     @classmethod
     def _read(cls, path: Path) -> Self:
         if path.suffix == ".npy":
-            with path.open("rb") as file:  # np.load would take an npz, and leave it open
-                return cls(np.lib.format.read_array(file, allow_pickle=False), path.stem)
+            return cls(load_npy(path, "betas"), path.stem)
+        raw = read_small(path)
         if path.suffix in (".txt", ".csv"):
-            text = path.read_text().replace(",", " ").split()
-            return cls(np.array([float(word) for word in text]), path.stem)
-        record = json.loads(path.read_text())
+            words = raw.decode().replace(",", " ").split()
+            return cls(np.fromiter(map(float, words), np.float64, len(words)), path.stem)
+        record = parse_json(raw)
         if isinstance(record, list):
             return cls(np.array(record), path.stem)
         if not isinstance(record, dict) or record.get("format") != _FORMAT or _KEYS - record.keys():
             raise ValueError("it is neither a saved schedule nor a list of betas")
+        record = SCHEDULE.check(record)
         seen = record.get("terrain")
         terrain = None if seen is None else Terrain.from_record(seen)
         schedule = cls(np.array(record["betas"]), record["name"], record["provenance"], terrain)

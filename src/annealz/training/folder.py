@@ -19,6 +19,7 @@ from annealz.files import write_atomic
 from annealz.formats.npz import load_rbm, save_rbm
 from annealz.formats.record import load_record, save_record
 from annealz.models.rbm import RBM
+from annealz.reading.schema import OUTCOME
 
 __all__ = ["TrainingFolder", "load_series"]
 
@@ -97,7 +98,7 @@ class TrainingFolder:
     def result(self) -> dict[str, Any] | None:
         """The result of a training that is done, else None."""
         path = self.path / _RESULT
-        return load_record(path)["result"] if path.is_file() else None
+        return OUTCOME.check(load_record(path).get("result"), path) if path.is_file() else None
 
     def finish(self, result: dict[str, Any], keep: bool) -> None:
         """Drop the checkpoint, and all the rest unless it is to be kept."""

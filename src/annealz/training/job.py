@@ -3,6 +3,7 @@
 Killed at any moment and resumed, it ends in the same bits as if it had never stopped.
 """
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from annealz.formats.npz import save_rbm
 from annealz.formats.record import digest_record
 from annealz.lock import holding
 from annealz.models.rbm import RBM
+from annealz.reading.schema import TRAINING
 from annealz.training.folder import TrainingFolder
 from annealz.training.outcome import Outcome, exact_values
 from annealz.training.settings import Settings
@@ -60,10 +62,13 @@ def train_to_file(
 def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) -> Outcome:
     """Go on with the training in a folder. One that is done is only read."""
     folder = TrainingFolder(path)
-    record = folder.record()
+    record = TRAINING.check(folder.record(), path)
     result = folder.result()
     if result is not None:
-        return Outcome(**{**result, "messages": tuple(result["messages"])})
+        names = [field.name for field in dataclasses.fields(Outcome)]
+        return Outcome(
+            **{**{name: result[name] for name in names}, "messages": tuple(result["messages"])}
+        )
     try:
         data = DataSource.from_dict(record["data"]).read()
     except (ValueError, OSError) as error:
@@ -84,7 +89,9 @@ def _run(
     data: np.ndarray,
     on_progress: OnProgress | None,
 ) -> Outcome:
-    settings, series = Settings(**record["settings"]), record["series"]
+    names = [field.name for field in dataclasses.fields(Settings)]
+    known = {name: value for name, value in record["settings"].items() if name in names}
+    settings, series = Settings(**known), record["series"]
     out = folder.path.parent / record["file"]
     source = {key: record["data"][key] for key in ("name", "digest")}
 
