@@ -128,6 +128,39 @@ def test_every_sweep_of_a_pilot_is_charged(choice: BaseChoice, scouts: list[Scou
     assert choice.seconds > 0
 
 
+def test_replicas_are_exchanged_where_sweeps_allow_charged_and_fitted_to(monkeypatch):
+    runs, fits = [], []
+    real_exchange, real_fit = base_search.exchange, base_search.fit_mixture
+
+    def exchanging(*args, **options):
+        runs.append(real_exchange(*args, **options))
+        return runs[-1]
+
+    def fitting(units, states, weights, **options):
+        fits.append((states, weights))
+        return real_fit(units, states, weights, **options)
+
+    monkeypatch.setattr(base_search, "exchange", exchanging)
+    monkeypatch.setattr(base_search, "fit_mixture", fitting)
+    kernel, least = FERROMAGNET.kernel(), base_search._LEAST_EXCHANGE
+    replicas = base_search._NUM_RUNGS * base_search._NUM_ENSEMBLES
+    enough = int(np.ceil(least * replicas / base_search._PILOT_SHARE / 1000))
+    short = search_bases(FERROMAGNET, "visible", kernel, num_steps=100, num_chains=100)
+    assert not runs
+    fits.clear()
+    found = search_bases(FERROMAGNET, "visible", kernel, num_steps=enough, num_chains=1000)
+    assert [run.sweeps for run in runs] == [least * replicas]
+    assert found.sweeps > sum(one.sweeps for one in found.tried) + runs[0].sweeps
+    assert short.sweeps < runs[0].sweeps
+    drawn = runs[0].draws
+    for states, weights in fits:  # each fit sees the draws, with a part of the weight
+        at = np.flatnonzero((states[:, None] == drawn[:1]).all(-1).all(-1))
+        assert at.size
+        assert weights[at].sum() > 0
+    on = drawn.mean(1) > 0.5
+    assert 0.2 < on.mean() < 0.8  # both phases
+
+
 def test_pilots_have_streams_of_their_own(scouts: list[Scout], estimate: annealz.Estimate):
     runs = [one.run for one in scouts] + [run for run in estimate.runs if run is not None]
     streams = {(run.seed, run.purpose) for run in runs if run is not None}

@@ -17,6 +17,7 @@ from annealz.cli.main import _status
 from annealz.compare import compare_schedules
 from annealz.folder import RunFolder
 from annealz.formats import save_rbm
+from annealz.formats.archive import load_archive, save_archive
 from annealz.formats.record import load_record, save_record
 from annealz.plots import style
 from annealz.report import render_report
@@ -364,7 +365,7 @@ def test_options_and_what_cannot_be_recorded(estimate):
 
 
 def test_runs_of_earlier_versions_have_a_page(folder, tmp_path):
-    """Without what was asked for, and without the terrain in the schedule."""
+    """Without what was asked for, the terrain in the schedule, and the mark of the run in its files."""
     old = tmp_path / "old"
     shutil.copytree(folder, old)
     settings = load_record(old / "run.json")
@@ -373,6 +374,10 @@ def test_runs_of_earlier_versions_have_a_page(folder, tmp_path):
     schedule = json.loads((old / "schedule.json").read_text())
     del schedule["terrain"]
     (old / "schedule.json").write_text(json.dumps(schedule))
+    for file in old.glob("*.npz"):
+        arrays, meta = load_archive(file)
+        del meta["run"]
+        save_archive(file, arrays, meta)
     page = Page(render_report(read_estimate(RunFolder(old))))
     assert "tau" not in page.figures()
     assert page.command().startswith("annealz estimate MODEL --schedule mixing --steps 40")

@@ -246,5 +246,5 @@ def test_the_command_line_foretells_on_stderr(capsys, tmp_path):
     assert "chains of 20 steps should reach" in capsys.readouterr().err
     assert _status([*words, "--quiet"]) == 0
     assert capsys.readouterr().err == ""
-    assert _status([*words[:-1], "0.0000001"]) == 2
+    assert _status([*words[:-1], "0.00021"]) == 2
     assert "out of reach" in capsys.readouterr().err

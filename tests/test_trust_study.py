@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import itertools
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -311,8 +312,7 @@ def test_the_page_is_written_from_results(tmp_path):
 
 def test_the_committed_page_is_that_of_the_committed_results(tmp_path):
     folder = trust_page._PAGE.parent
-    (tmp_path / "results").mkdir()
-    for file in (folder / "results").glob("*.jsonl"):
-        (tmp_path / "results" / file.name).write_bytes(file.read_bytes())
+    for name in ("results", "results-two-sided"):
+        shutil.copytree(folder / name, tmp_path / name)
     write_page(tmp_path)
     assert (tmp_path / "README.md").read_text() == trust_page._PAGE.read_text()

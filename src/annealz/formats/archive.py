@@ -33,7 +33,7 @@ def pack_archive(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> bytes:
     members = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     pickled = [name for name, array in members.items() if array.dtype.hasobject]
     if pickled:
-        raise ValueError(f"{pickled[0]} holds Python objects, which are never written to a file.")
+        raise ValueError(f"object arrays are never written to a file, got {pickled[0]}.")
     members["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
     members["checksum"] = np.frombuffer(_checksum(members), np.uint8)
     buffer = io.BytesIO()
