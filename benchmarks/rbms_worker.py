@@ -16,10 +16,10 @@ from importlib.metadata import version
 
 warnings.simplefilter("ignore")  # before the imports, which warn
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from rbms.bernoulli_bernoulli.classes import BBRBM  # noqa: E402
-from rbms.partition_function.ais import compute_partition_function_ais  # noqa: E402
+import numpy as np  # noqa: E402 (after the filter)
+import torch  # noqa: E402 (after the filter)
+from rbms.bernoulli_bernoulli.classes import BBRBM  # noqa: E402 (after the filter)
+from rbms.partition_function.ais import compute_partition_function_ais  # noqa: E402 (after the filter)
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

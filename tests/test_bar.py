@@ -21,7 +21,7 @@ moderate = st.lists(st.floats(-20, 20), min_size=1, max_size=30)
 def pymbar():
     """pymbar's estimators, imported as if there were no JAX: it would switch to 64 bits."""
     mark, kept = jax.config.jax_enable_x64, sys.modules["jax"]
-    sys.modules["jax"] = None  # type: ignore[assignment]
+    sys.modules["jax"] = None  # type: ignore[assignment]  # a module that is not there
     try:
         from pymbar import other_estimators
     finally:

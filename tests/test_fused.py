@@ -205,7 +205,7 @@ class Hopper:
 class TestChoice:
     """Of how a run is fused."""
 
-    OBSERVERS = {"slope": Slope()}  # noqa: RUF012
+    OBSERVERS = {"slope": Slope()}  # noqa: RUF012 (never altered)
 
     @pytest.fixture(autouse=True)
     def gpu(self, monkeypatch: pytest.MonkeyPatch):

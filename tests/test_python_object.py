@@ -27,9 +27,11 @@ def _module(tmp_path, monkeypatch):
     sys.modules.pop("own_model", None)
 
 
-def test_a_model_by_import_path_runs_and_resumes(tmp_path):
-    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50}
-    whole = annealz.estimate_log_z("own_model:model", **options)
+SHORT = {"schedule": "linear", "num_steps": 60, "num_chains": 50}
+
+
+def stopped(out) -> None:
+    """A run that is cut off after its first chunk."""
 
     def stop(progress):
         if progress.step:
@@ -37,8 +39,13 @@ def test_a_model_by_import_path_runs_and_resumes(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         annealz.estimate_log_z(
-            "own_model:model", out=tmp_path / "r", chunk_steps=20, on_progress=stop, **options
+            "own_model:model", out=out, chunk_steps=20, on_progress=stop, **SHORT
         )
+
+
+def test_a_model_by_import_path_runs_and_resumes(tmp_path):
+    whole = annealz.estimate_log_z("own_model:model", **SHORT)
+    stopped(tmp_path / "r")
     again, _ = annealz.load_model("own_model:model")
     resumed = annealz.resume(tmp_path / "r", model=again)
     assert np.array_equal(resumed.log_weights, whole.log_weights)
@@ -46,16 +53,7 @@ def test_a_model_by_import_path_runs_and_resumes(tmp_path):
 
 def test_a_folder_never_has_code_imported(tmp_path, capsys):
     """Whatever its record names: it may come from a stranger."""
-    options = {"schedule": "linear", "num_steps": 60, "num_chains": 50}
-
-    def stop(progress):
-        if progress.step:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        annealz.estimate_log_z(
-            "own_model:model", out=tmp_path / "r", chunk_steps=20, on_progress=stop, **options
-        )
+    stopped(tmp_path / "r")
     del sys.modules["own_model"]
     with pytest.raises(ValueError, match="give it again with --model own_model:model"):
         annealz.resume(tmp_path / "r")

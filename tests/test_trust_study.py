@@ -293,18 +293,18 @@ def test_the_page_is_written_from_results(tmp_path):
     (tmp_path / "results").mkdir()
     write_page(tmp_path)
     assert "The testing set was not run yet." in (tmp_path / "README.md").read_text()
-    for name, errors in (("dbn-14", (0.0, 0.3)), ("sk-20", (0.0, 0.01))):
+    for name, errors in (("dbn-12", (0.0, 0.3)), ("sk-20", (0.0, 0.01))):
         rows = [made_up(error, index=index) for index, error in enumerate(errors)]
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (tmp_path / "results" / f"{name}.jsonl").write_text(text)
     write_page(tmp_path)
     text = (tmp_path / "README.md").read_text()
     assert "**1 of 2, 50.0 % (1.3–98.7)** of all runs" in text
-    assert "On dbn-14 (1 of 2)." in text
+    assert "On dbn-12 (1 of 2)." in text
     assert "covers in 93–97 %*, testing: **does not hold**" in text
     assert "| tuning | 1 | 2 | 2 | 0 | 0 | 0 |" in text
     assert "| testing | 1 | 2 | 1 | 1 | 0 | 0 |" in text
-    assert "| dbn-14 | 1 | **1** | 0 | 0 | 1 of 2 | 0.0100 | 0.2121 | uniform 2 | 1.0 | – |" in text
+    assert "| dbn-12 | 1 | **1** | 0 | 0 | 1 of 2 | 0.0100 | 0.2121 | uniform 2 | 1.0 | – |" in text
     assert "defaults; K = 100, N = 50; annealz 0, jax 0, device cpu." in text
     write_page(tmp_path)
     assert (tmp_path / "README.md").read_text() == text

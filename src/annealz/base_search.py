@@ -112,7 +112,7 @@ class Scout:
         assert self.run is not None
         run = self.run
         log_masses = run.log_z0 + run.log_weights - np.log(run.num_chains)
-        return _Found(run.states, log_masses, self.path)
+        return _Found(run.states, log_masses)
 
     def schedule(self, num_steps: int) -> Schedule:
         """Of constant speed in √(g tau)."""
@@ -124,7 +124,6 @@ class _Found(NamedTuple):
 
     states: np.ndarray
     log_masses: np.ndarray
-    path: AbstractPath
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,7 +211,7 @@ class _Searcher:
         """A mixture fitted to what these pilots found; a product where `most` is 1."""
         log_masses = np.concatenate([one.log_masses for one in found])
         states = np.concatenate([one.states for one in found])
-        units = units_of(found[0].path)
+        units = units_of(self.path(self.model.flat_base()))
         weights = flattened(log_masses, _KEPT * log_masses.size)
         seed = derive_seed(self.seed, "base", word)
         name = FITTED[0] if most > 1 else FITTED[1]
@@ -245,7 +244,7 @@ def search_bases(
     if crossed is not None:
         size = len(crossed.draws)
         log_masses = np.full(size, crossed.log_z - np.log(size))
-        seen.append(_Found(crossed.draws, log_masses, named[0].path))
+        seen.append(_Found(crossed.draws, log_masses))
     rough = searcher.scout(searcher.fitted(seen, "rough fit"), "rough", with_run=True)
     seen.append(rough.found)
     fitted = [searcher.scout(searcher.fitted(seen, "fit"), "fitted", with_run=True)]

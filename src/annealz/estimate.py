@@ -433,8 +433,9 @@ class Estimate(Drawn):
 
     @property
     def _num_unseen(self) -> int | None:
-        """The number of chains, where their base was fitted to pilots."""
-        return self.num_chains if self.base in FITTED else None
+        """The number of chains, where their base was fitted to pilots and no exact draws were seen."""
+        is_seen = self.settings.get("draws") == "exact"
+        return self.num_chains if self.base in FITTED and not is_seen else None
 
     @property
     def _better(self) -> SecondOpinion | None:

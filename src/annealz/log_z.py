@@ -366,10 +366,13 @@ def resume(
         return resume_exchange(out, **given, on_progress=on_progress)  # pyright: ignore
     if folder.is_done():
         return read_estimate(folder)
-    problem = folder.problem(settings, model=model, path=path, kernel=kernel)
-    observers = observers_of(observe)
-    second = folder.second_schedule()
     with holding(folder.path):
+        settings, schedule, start = folder.inputs()  # as they are now that no other process writes
+        if folder.is_done():
+            return read_estimate(folder)
+        problem = folder.problem(settings, model=model, path=path, kernel=kernel)
+        observers = observers_of(observe)
+        second = folder.second_schedule()
         runner = Runner(
             settings, problem, schedule, observers, chunk_steps, folder, on_progress, second
         )

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec
 
@@ -29,15 +30,16 @@ _KINDS = (("model", AbstractModel), ("path", AbstractPath), ("kernel", AbstractK
 def together(function: Callable[Given, Estimate]) -> Callable[Given, Estimate]:
     """The function, called by all processes of a team and run by the one that leads it."""
 
+    signature = inspect.signature(function)
+
     @functools.wraps(function)
     def call(*arguments: Given.args, **options: Given.kwargs) -> Estimate:
         team = current_team()
         if not team.is_leader:
-            named = {"model": arguments[0], **options} if arguments else dict(options)
-            if isinstance(named.get("model"), str) and is_import_path(str(named["model"])):
-                named["model"] = load_object(
-                    str(named["model"])
-                )  # by the word of this process's caller
+            named = dict(signature.bind_partial(*arguments, **options).arguments)
+            model = named.get("model")
+            if isinstance(model, str) and is_import_path(model):
+                named["model"] = load_object(model)  # by the word of this process's own caller
             given = {
                 name: named.get(name) for name, kind in _KINDS if isinstance(named.get(name), kind)
             }

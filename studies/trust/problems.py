@@ -334,6 +334,7 @@ TUNING = (
         _RECORDED,
     ),
     Problem("dbn-11", "UAI 2014 DBN_11, an RBM 20×20", _network, file="DBN_11.uai"),
+    Problem("dbn-14", "UAI 2014 DBN_14, an RBM 20×20", _network, file="DBN_14.uai"),
     Problem("bars-cd1", "trained: bars and stripes 5×5, CD1, 12×25", lambda: _trained("bars-cd1")),
     Problem(
         "ferro-20x25-even",
@@ -360,6 +361,7 @@ TUNING = (
     ),
     Problem("glass-16x40", "normal weights of width 3", lambda: _glass(16, 40, 3.0, seed=12)),
     Problem("glass-14x80", "normal weights of width 2", lambda: _glass(14, 80, 2.0, seed=35)),
+    Problem("glass-20x30", "normal weights of width 6", lambda: _glass(20, 30, 6.0, seed=34)),
     Problem("weak-12x30", "normal weights of width 0.5", lambda: _glass(12, 30, 0.5, seed=13)),
     Problem("sparse-18x40", "4 weights of ± 5 a row", lambda: _sparse(18, 40, 4, 5.0, seed=14)),
     Problem(
@@ -412,7 +414,6 @@ TESTING = (
         for name in ("pcd", "cd1", "cd25")
     ),
     Problem("dbn-12", "UAI 2014 DBN_12, an RBM 21×21", _network, file="DBN_12.uai"),
-    Problem("dbn-14", "UAI 2014 DBN_14, an RBM 20×20", _network, file="DBN_14.uai"),
     Problem(
         "digits-pcd", "trained: digits 8×8, PCD, 18×64", lambda: _trained("digits-pcd")
     ),
@@ -458,7 +459,6 @@ TESTING = (
         "9 patterns of 90, held twice by weights ± 1",
         lambda: _hopfield(2, 90, 9, 1.0, seed=33),
     ),
-    Problem("glass-20x30", "normal weights of width 6", lambda: _glass(20, 30, 6.0, seed=34)),
     Problem("glass-15x70", "normal weights of width 2.5", lambda: _glass(15, 70, 2.5, seed=47)),
     Problem("glass-18x24", "normal weights of width 1.5", lambda: _glass(18, 24, 1.5, seed=48)),
     Problem("sparse-20x60", "3 weights of ± 8 a row", lambda: _sparse(20, 60, 3, 8.0, seed=36)),

@@ -14,7 +14,7 @@ from pathlib import Path
 from annealz.reading.refusal import Refusal
 from annealz.reading.words import shown
 
-__all__ = ["MAX_ARRAYS", "VARIABLE", "Budget", "max_memory", "size_text"]
+__all__ = ["MAX_ARRAYS", "VARIABLE", "Budget", "max_text", "size_text"]
 
 MAX_ARRAYS = 2 * 2**30
 VARIABLE = "ANNEALZ_MAX_MEMORY"
@@ -23,9 +23,9 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 2 ** (10 * power) for power, unit in enumerate("KMGT", 1)}
 
 
-def max_memory() -> int:
-    """The most that the arrays of a file may take, in bytes."""
-    return _given() or MAX_ARRAYS
+def max_text() -> int:
+    """The most bytes of a text: a 64th, for it takes many times its size as Python's objects."""
+    return (_given() or MAX_ARRAYS) // 64
 
 
 def size_text(size: float) -> str:

@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
-from annealz.reading.budget import max_memory, size_text
+from annealz.reading.budget import max_text, size_text
 
 __all__ = ["parse_json"]
 
 
 def parse_json(text: bytes | str) -> Any:
     """The value; what is nested too deeply is refused like what is no JSON."""
-    limit = max_memory() // 64
+    limit = max_text()
     if len(text) > limit:
         raise ValueError(f"it is a text of {size_text(len(text))}, above {size_text(limit)}")
     try:

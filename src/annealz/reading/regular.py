@@ -9,13 +9,12 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from annealz.reading.budget import max_memory, size_text
+from annealz.reading.budget import VARIABLE, max_text, size_text
 from annealz.reading.refusal import Refusal
 from annealz.reading.words import told
 
 __all__ = ["check_regular", "open_regular", "read_small"]
 
-_TEXT_SHARE = 64  # a text takes many times its size as Python's objects
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),
@@ -46,7 +45,7 @@ def check_regular(path: str | Path) -> None:
 
 def read_small(path: str | Path) -> bytes:
     """All of a file of text; one that is too large for a text is refused unread."""
-    limit = max_memory() // _TEXT_SHARE
+    limit = max_text()
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -56,7 +55,7 @@ def read_small(path: str | Path) -> bytes:
     if size > limit or len(raw) > limit:
         raise Refusal(
             f"{path} is a text of {size_text(max(size, len(raw)))}, and at most {size_text(limit)} are "
-            "read: set ANNEALZ_MAX_MEMORY, of which that is a 64th, to raise it."
+            f"read: set {VARIABLE}, of which that is a 64th, to raise it."
         )
     return raw
 

@@ -4,7 +4,6 @@ from annealz.reading.fields import (
     Field,
     Record,
     Table,
-    anything,
     file_name,
     finite,
     flag,
@@ -99,7 +98,7 @@ PROBLEM = Record(
         Field("source", optional(line), False),
         Field("base", optional(text)),
         Field("marginal", optional(text)),
-        Field("given", Table(anything)),
+        Field("given", table),
     ),
 )
 _COMMON = (

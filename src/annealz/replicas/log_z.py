@@ -168,8 +168,11 @@ def resume_exchange(
     settings = folder.inputs()[0]
     if folder.is_done():
         return read_exchange(folder)
-    problem = folder.problem(settings, model=model, path=path, kernel=kernel)
     with holding(folder.path):
+        settings = folder.inputs()[0]  # as they are now that no other process writes
+        if folder.is_done():
+            return read_exchange(folder)
+        problem = folder.problem(settings, model=model, path=path, kernel=kernel)
         return _estimate(settings, problem, folder, chunk_sweeps, on_progress)
 
 

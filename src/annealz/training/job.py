@@ -62,6 +62,13 @@ def train_to_file(
 def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) -> Outcome:
     """Go on with the training in a folder. One that is done is only read."""
     folder = TrainingFolder(path)
+    folder.record()  # refuses what is no training
+    with holding(folder.path):
+        return _go_on(folder, on_progress)
+
+
+def _go_on(folder: TrainingFolder, on_progress: OnProgress | None) -> Outcome:
+    path = folder.path
     record = TRAINING.check(folder.record(), path)
     result = folder.result()
     if result is not None:
@@ -79,8 +86,7 @@ def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) 
             f"the data in {where} changed since the training in {path} began: bring them back, or "
             "train anew."
         )
-    with holding(folder.path):
-        return _run(folder, record, data, on_progress)
+    return _run(folder, record, data, on_progress)
 
 
 def _run(
