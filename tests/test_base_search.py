@@ -22,6 +22,7 @@ from annealz.base_search import (
     second_chains,
     units_of,
 )
+from annealz.bases.fit_mixture import fit_mixture
 from annealz.bases.mixture import MixtureBase
 from annealz.models.exact import exact_log_z
 from annealz.problem import choose_problem
@@ -395,3 +396,25 @@ def test_every_family_from_a_base_that_was_found(name: str, seed: int):
     assert second is not None
     assert_within_mc_error(second.difference, 0, second.difference_std_err)
     assert second.missed < 0.05
+
+
+@pytest.mark.parametrize(
+    ("model", "marginal", "num_units", "kind"),
+    [
+        (FERROMAGNET, "visible", 12, annealz.BernoulliBase),
+        (FERROMAGNET, "hidden", 10, MixtureBase),
+        (MODELS["boltzmann"], "visible", None, MixtureBase),  # its units have two states
+    ],
+)
+def test_a_fitted_product_is_a_plain_base_where_there_is_one(model, marginal, num_units, kind):
+    """So its programs are those of the named bases; the density is that of the mixture."""
+    num_units = num_units or model.flat_base().num_units
+    draws = np.random.default_rng(0).integers(0, 2, (60, num_units)).astype(np.float32)
+    searcher = base_search._Searcher(model, marginal, model.kernel(), 0, 100, 10, None)
+    base = searcher.fitted([base_search._Found(draws, np.zeros(60))], "product", most=1)
+    assert isinstance(base, kind)
+    assert base.name == "fitted-product"
+    units = units_of(searcher.path(model.flat_base()))
+    mixture = fit_mixture(units, draws, np.full(60, 1 / 60), most=1)
+    expected = mixture.log_density(draws)
+    np.testing.assert_allclose(base.log_density(draws) - base.log_z, expected, atol=1e-4)

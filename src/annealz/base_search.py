@@ -36,6 +36,7 @@ import numpy as np
 
 from annealz.anneal import Progress, anneal
 from annealz.bases.abstract import AbstractBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.fit_mixture import fit_mixture
 from annealz.bases.mixture import MixtureBase
 from annealz.estimators import delta_std_err, effective_sample_size, log_mean
@@ -57,6 +58,7 @@ from annealz.stages import in_stage
 from annealz.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.systematic import flattened
 from annealz.terrain import Terrain
+from annealz.units import BernoulliUnits
 
 __all__ = ["BaseChoice", "Scout", "choose_second", "search_bases", "second_chains"]
 
@@ -207,7 +209,7 @@ class _Searcher:
 
     def fitted(
         self, found: Sequence[_Found], word: str, most: int = _MOST_COMPONENTS
-    ) -> MixtureBase:
+    ) -> AbstractBase:
         """A mixture fitted to what these pilots found; a product where `most` is 1."""
         log_masses = np.concatenate([one.log_masses for one in found])
         states = np.concatenate([one.states for one in found])
@@ -215,7 +217,16 @@ class _Searcher:
         weights = flattened(log_masses, _KEPT * log_masses.size)
         seed = derive_seed(self.seed, "base", word)
         name = FITTED[0] if most > 1 else FITTED[1]
-        return fit_mixture(units, states, weights, most=most, seed=seed, name=name)
+        fit = fit_mixture(units, states, weights, most=most, seed=seed, name=name)
+        return self._plain(fit) if fit.num_components == 1 else fit
+
+    def _plain(self, product: MixtureBase) -> AbstractBase:
+        """The same as a plain base, whose programs are those of the named ones, where there is one."""
+        flat = self.model.flat_base()
+        is_binary = isinstance(flat, BernoulliBase) and isinstance(product.units, BernoulliUnits)
+        if is_binary and self.marginal == "visible" and flat.num_units == product.num_units:
+            return BernoulliBase.from_logits(product.logits[0], product.name)
+        return product
 
 
 def search_bases(

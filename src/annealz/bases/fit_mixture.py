@@ -54,7 +54,7 @@ def fit_mixture(
 
     It has at most so many components, and the common one.
     """
-    encoded = np.asarray(units.encode(np.asarray(draws, np.float32)), np.float64)
+    encoded = np.asarray(units.encode(np.asarray(draws, np.float32)))
     weights = np.asarray(draw_weights, np.float64)
     encoded, weights = encoded[weights > 0], weights[weights > 0]  # so that neither half is empty
     weights = weights / weights.sum()
@@ -118,7 +118,10 @@ def _em(units, encoded, weights, number: int, pull: float, generator) -> _Fit:
             parts = counts[:, None] * np.exp(terms - total[:, None])  # (draws, components)
             held = parts.sum(0)
             shares = (held + 1) / (size + number)
-            means = (parts.T @ encoded + pull * common) / (held + pull)[:, None]
+            sums = parts.T.astype(np.float32) @ encoded  # in single precision, twice as fast
+            if not units.is_real:
+                sums = np.minimum(sums, held[:, None])  # which rounding may exceed
+            means = (sums + pull * common) / (held + pull)[:, None]
         assert fit is not None
         best = fit if best is None or fit.score > best.score else best
     assert best is not None
@@ -157,7 +160,7 @@ def _natural(units, means: np.ndarray) -> np.ndarray:
 
 def _terms(units, encoded, fit: _Fit) -> np.ndarray:
     free = units.exact_log_z(fit.logits)
-    return np.log(fit.weights) + encoded @ fit.logits.T - free
+    return np.log(fit.weights) + encoded @ fit.logits.T.astype(np.float32) - free
 
 
 def _log_density(units, encoded, fit: _Fit) -> np.ndarray:
