@@ -458,6 +458,28 @@ def test_an_interruption_is_not_lost_where_errors_go_nowhere():
     assert (ended.returncode, ended.stderr) == (130, "annealz: interrupted.\n")
 
 
+WAITING = """
+import os, signal, sys, time
+from annealz.__main__ import main
+import annealz.cli.models
+
+def waits():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(100)
+
+annealz.cli.models.packaged_models = waits
+sys.argv = ["annealz", "models"]
+main()
+"""
+
+
+def test_an_interruption_does_not_wait_for_what_takes_long():
+    ended = subprocess.run(
+        [sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (130, "annealz: interrupted.\n")
+
+
 def test_of_several_processes_in_one_folder_one_runs(tmp_path: Path):
     processes = [start(tmp_path / "run", 3000, "--json", "--seed", str(i)) for i in range(3)]
     ends = [(process.communicate(timeout=300), process.returncode) for process in processes]

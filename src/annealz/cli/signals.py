@@ -6,7 +6,8 @@ again      the process ends at once and says nothing; files are written whole or
            folder is as it was after the last checkpoint
 
 The exception is raised at the next line of annealz's own code. Inside NumPy and JAX it may be lost, where
-they clear up, or come out as another error. When the command is over, a signal changes its status no more.
+they clear up, or come out as another error. Where no such line comes for a second, as in a download, it is
+raised all the same, but not in an import. When the command is over, a signal changes its status no more.
 """
 
 import atexit
@@ -21,6 +22,8 @@ __all__ = ["answer_signals", "status_at_end"]
 
 _STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 _SHOW_CURSOR = "\x1b[?25h"  # a live bar hides it
+_PATIENCE = 1.0  # seconds
+_ALARM = getattr(signal, "SIGALRM", None)  # not on Windows
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _NOT_THERE = {  # typer calls them, and ends without a word on what they raise
     os.path.join(os.path.dirname(__file__), name)
@@ -37,6 +40,8 @@ def answer_signals() -> None:
     if is_main and signal.getsignal(signal.SIGINT) is not _answer:
         for number in _STATUS:
             signal.signal(number, _answer)
+        if _ALARM is not None:
+            signal.signal(_ALARM, _insist)
         atexit.register(_ignore)  # the first, and so the last that is done
 
 
@@ -56,6 +61,7 @@ def _answer(number: int, frame: FrameType | None) -> None:
             if _is_ours(frame):
                 frame.f_trace = _at_line
             frame = frame.f_back
+        _wake_in(_PATIENCE)
         return
     if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
@@ -70,7 +76,26 @@ def _at_line(frame: FrameType, event: str, argument: Any) -> Any:
     if event != "line" or _at_end:
         return _at_line
     sys.settrace(None)
+    _wake_in(0)
     raise KeyboardInterrupt
+
+
+def _insist(_: int, frame: FrameType | None) -> None:
+    if _at_end or sys.gettrace() is not _at_call:
+        return
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            _wake_in(_PATIENCE)
+            return
+        frame = frame.f_back
+    sys.settrace(None)
+    raise KeyboardInterrupt
+
+
+def _wake_in(seconds: float) -> None:
+    """Let `_insist` be called then; never with 0."""
+    if _ALARM is not None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -80,5 +105,6 @@ def _is_ours(frame: FrameType) -> bool:
 
 def _ignore() -> None:
     """All is done but to take Python down, which would answer in its own way."""
-    for number in _STATUS:
-        signal.signal(number, signal.SIG_IGN)
+    for number in (*_STATUS, _ALARM):
+        if number is not None:
+            signal.signal(number, signal.SIG_IGN)
