@@ -4,14 +4,21 @@
 """
 
 import dataclasses
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import annealz
+from annealz.cli.main import _status
 from annealz.compare import compare_schedules
+from annealz.report import render_report
+from annealz.show.board import Board
+from annealz.show.notebook import board_html
 from annealz.testing import random_rbm
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -96,7 +103,9 @@ def folder(tmp_path_factory) -> Path:
     settings = both.settings | {"model": HOSTILE}
     dataclasses.replace(both, settings=settings).report(home / "two-sided.html")
     wild = random_rbm(8, 12, 3.0, 1)
-    bad = annealz.estimate_log_z(wild, schedule="linear", num_steps=4, num_chains=200)
+    bad = annealz.estimate_log_z(
+        wild, schedule="linear", base="uniform", num_steps=4, num_chains=200
+    )
     assert bad.status is annealz.Status.UNRELIABLE
     bad.report(home / "unreliable.html")
     names = ["linear", "sm08", "mixing"]
@@ -179,6 +188,135 @@ def test_no_script_of_a_name_runs(visit):
     assert page.evaluate("document.scripts.length") == 0
 
 
+# --- names that would run, if any of them came onto a page as it is --------------------------
+
+
+IMAGE = "\"'><img src=x onerror=window.taken=1>"
+POLICY = re.compile(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>")
+REPORTS = ("estimate", "estimate by command", "exchange", "exchange by command", "compare")
+SILENT = ("two sides", "terrain", "rounds of exchange")  # which tell no names
+CELLS = (
+    "estimate", "exchange", "compare", "likelihood", "run", "schedule", "progress", "table", "tree", *SILENT
+)  # fmt: skip
+BRIEF = {"num_steps": 20, "num_chains": 60}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory) -> dict[str, dict[str, Any]]:
+    """Results whose names are markup: of model, schedule, observer, data and their files."""
+    home = tmp_path_factory.mktemp("names") / IMAGE
+    home.mkdir()
+    model, file, betas = random_rbm(6, 10, 2.0, 1), home / f"{IMAGE}.npz", home / f"{IMAGE}.json"
+    annealz.save_rbm(file, model, {"name": IMAGE})
+    dataclasses.replace(annealz.linear(20), name=IMAGE).save(betas)
+    estimate = annealz.estimate_log_z(
+        file, schedule=betas, num_chains=60, two_sided=True, observe={IMAGE: lambda v: v.sum(-1)}
+    )
+    told = dataclasses.replace(estimate.run, messages=(f"{IMAGE}; {IMAGE}",))
+    estimate = dataclasses.replace(estimate, runs=estimate.runs._replace(forward=told))
+    exchange = annealz.exchange_log_z(file, num_rungs=5, num_ensembles=5, num_sweeps=64)
+    compared = compare_schedules(file, schedules=["linear", "sm08"], num_replicates=2, **BRIEF)
+    first, *others = compared.contenders
+    contenders = (dataclasses.replace(first, name=IMAGE), *others)
+    compared = dataclasses.replace(compared, contenders=contenders, messages=(IMAGE,))
+    board = Board()
+    board.label = board.note = board.gauge = IMAGE
+    reports: dict[str, Any] = {"estimate": estimate, "exchange": exchange, "compare": compared}
+    for name, options in {
+        "estimate": ["--schedule", str(betas), "--chains", "60"],
+        "exchange": ["--method", "exchange", "--rungs", "5", "--ensembles", "5", "--steps", "64"],
+    }.items():
+        out = home / f"{name} {IMAGE}"
+        for command in (["estimate", str(file), "--quiet", *options, "--out"], ["report"]):
+            assert _status([*command, str(out)]) == 0
+        reports[f"{name} by command"] = out / "report.html"
+    cells = {
+        **{name: reports[name] for name in ("estimate", "exchange", "compare")},
+        "likelihood": annealz.log_likelihood(
+            model, np.eye(6, 10), estimate=estimate, data_name=IMAGE
+        ),
+        "run": estimate.run,
+        "schedule": estimate.schedule,
+        "table": estimate.trace.to_pandas(),
+        "tree": estimate.to_xarray(),
+        "two sides": estimate.two_sided,
+        "terrain": estimate.terrain,
+        "rounds of exchange": exchange.exchange,
+        "progress": board,
+    }
+    return {"reports": reports, "cells": cells}
+
+
+def report_of(result: Any) -> str:
+    return result.read_text() if isinstance(result, Path) else render_report(result)
+
+
+def cell_of(result: Any) -> str:
+    """What a notebook makes of it: a page without a policy."""
+    shown = board_html(result) if isinstance(result, Board) else result._repr_html_()
+    return f"<!DOCTYPE html><title>notebook</title><main>{shown}</main>"
+
+
+@pytest.fixture
+def runs(browser, tmp_path) -> Iterator:
+    """What a name did to a page: ran, made elements, asked for something."""
+    page, asked = browser.new_page(offline=True), []
+    page.on("request", lambda sent: asked.append(sent.url))
+
+    def look(text: str) -> set[str]:
+        (tmp_path / "page.html").write_text(text)
+        asked.clear()
+        page.goto((tmp_path / "page.html").as_uri(), wait_until="networkidle")
+        elements = page.evaluate(
+            "[...document.querySelectorAll('*')].filter(e => e.matches('img, script, iframe')"
+            " || [...e.attributes].some(a => a.name.startsWith('on'))).length"
+        )
+        done = {"ran": page.evaluate("window.taken === 1"), "elements": elements > 0}
+        done["asked"] = len(asked) > 1
+        return {name for name, is_so in done.items() if is_so}
+
+    yield look
+    page.close()
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_name_runs_on_a_report(hostile, runs, name):
+    """Escaped, so that it would not without the page's policy either."""
+    text = report_of(hostile["reports"][name])
+    assert text.count("&lt;img src=x onerror=window.taken=1&gt;") > 3
+    without, count = POLICY.subn("", text)
+    assert count == 1
+    assert runs(text) == set()
+    assert runs(without) == set()
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_no_name_runs_in_a_notebook(hostile, runs, name):
+    text = cell_of(hostile["cells"][name])
+    assert ("&lt;img src=x onerror=window.taken=1&gt;" in text) == (name not in SILENT)
+    assert runs(text) == set()
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_name_that_is_not_escaped_is_seen_and_stopped_by_the_policy(
+    hostile, runs, name, monkeypatch
+):
+    result = hostile["reports"][name]
+    if isinstance(result, Path):
+        result = annealz.resume(result.parent)
+    monkeypatch.setattr("annealz.report.page.escape", str)
+    text = render_report(result)
+    assert {"ran", "elements"} <= runs(POLICY.sub("", text))
+    assert "ran" not in runs(text)
+
+
+@pytest.mark.parametrize("name", [name for name in CELLS if name not in (*SILENT, "table", "tree")])
+def test_a_name_that_is_not_escaped_runs_in_a_notebook(hostile, runs, name, monkeypatch):
+    where = "notebook" if name == "progress" else "html"
+    monkeypatch.setattr(f"annealz.show.{where}.escape", str)
+    assert {"ran", "elements"} <= runs(cell_of(hostile["cells"][name]))
+
+
 def test_it_prints_on_white(visit):
     page = visit("two-sided", scheme="dark")
     printed = page.pdf(format="A4")
@@ -198,6 +336,6 @@ def test_it_can_be_read_aloud(visit):
     )
     assert all(len(name) > 40 for name in names)
     assert page.get_by_role("heading", level=1).count() == 1
-    assert page.get_by_role("heading", level=2).count() == 6
+    assert page.get_by_role("heading", level=2).count() == 7
     assert page.get_by_role("rowheader", name="95 % interval").count() == 1
     assert page.get_by_role("columnheader", name="sweeps").count() == 1

@@ -410,6 +410,76 @@ def test_a_second_ctrl_c_ends_at_once_and_quietly(tmp_path: Path):
     assert meta["step"] > 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["INT", "TERM"])
+def test_a_signal_at_start_up_or_at_the_end_is_answered_cleanly(number):
+    """While JAX is being imported, where an exception may be lost or turned into another, and after it."""
+    status = {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+    moments, seen = random.Random(default_seed()), []
+    for _ in range(6):
+        command = [sys.executable, "-m", "annealz", "models", "--json"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        time.sleep(moments.uniform(0.2, 1.6))
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        seen.append((process.returncode, err))
+    assert {*seen} <= {(status, "annealz: interrupted.\n"), (0, "")}, seen
+
+
+INTERRUPTED = """
+import gc, os, signal, sys
+from annealz.__main__ import main
+import annealz.cli.models
+
+def hidden(*_):
+    if not done:
+        done.append(1)
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(100):
+            pass
+
+def commanded():
+    gc.callbacks.append(hidden)
+    gc.collect()
+    gc.callbacks.remove(hidden)
+    return {}
+
+done = []
+annealz.cli.models.packaged_models = commanded
+sys.argv = ["annealz", "models"]
+main()
+"""
+
+
+def test_an_interruption_is_not_lost_where_errors_go_nowhere():
+    """JAX has a callback of the garbage collector, in which an exception is told and dropped."""
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "annealz: interrupted.\n")
+
+
+WAITING = """
+import os, signal, sys, time
+from annealz.__main__ import main
+import annealz.cli.models
+
+def waits():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(100)
+
+annealz.cli.models.packaged_models = waits
+sys.argv = ["annealz", "models"]
+main()
+"""
+
+
+def test_an_interruption_does_not_wait_for_what_takes_long():
+    ended = subprocess.run(
+        [sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stderr) == (130, "annealz: interrupted.\n")
+
+
 def test_of_several_processes_in_one_folder_one_runs(tmp_path: Path):
     processes = [start(tmp_path / "run", 3000, "--json", "--seed", str(i)) for i in range(3)]
     ends = [(process.communicate(timeout=300), process.returncode) for process in processes]

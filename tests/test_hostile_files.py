@@ -13,20 +13,23 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import typer
 from safetensors.numpy import save_file
 from scipy.io import savemat
 
 import annealz
 from annealz.checkpoint import Checkpoint, Standing
-from annealz.cli.main import _status
+from annealz.cli.estimate import interrupted
+from annealz.cli.main import _status, app
 from annealz.data.array import read_data
 from annealz.families import FAMILIES, restore
+from annealz.folder import RunFolder
 from annealz.formats.archive import load_archive, pack_archive, save_archive
 from annealz.formats.load import load_model, load_trajectory
 from annealz.formats.npz import save_model
 from annealz.formats.record import load_record, save_record
 from annealz.formats.run import run_from_arrays
-from annealz.reading.budget import Budget, max_memory
+from annealz.reading.budget import Budget, limited, max_text
 from annealz.reading.regular import open_regular
 from annealz.schedules.schedule import Schedule
 from annealz.terrain import Terrain
@@ -245,7 +248,7 @@ def test_bombs_are_refused_before_they_take_memory(tmp_path: Path):
         "data.gz",
         "packed.mat",
     ):
-        assert "set ANNEALZ_MAX_MEMORY" in found[name][0], found[name]
+        assert "give --max-memory" in found[name][0], found[name]
     assert peak * 1024 < 10**9
 
 
@@ -254,16 +257,72 @@ def test_the_variable_raises_the_limit(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("ANNEALZ_MAX_MEMORY", "50")
     text = refused(load_model, tmp_path / "a.npz")
     assert "a.npz declares" in text
-    assert "may take 50 bytes: set ANNEALZ_MAX_MEMORY" in text
+    assert (
+        "may take 50 bytes: give --max-memory, for example 8GB, or set ANNEALZ_MAX_MEMORY" in text
+    )
     for given, size in (("8GB", 8 * 10**9), ("1.5 GiB", 3 * 2**29), ("4096", 4096), ("2k", 2000)):
         monkeypatch.setenv("ANNEALZ_MAX_MEMORY", given)
-        assert max_memory() == size
+        assert max_text() == size // 64
     assert load_model(tmp_path / "a.npz")[0].digest == MODEL.digest
     for given in ("much", "-1", "0", "8XB", "1e400"):
         monkeypatch.setenv("ANNEALZ_MAX_MEMORY", given)
         assert "ANNEALZ_MAX_MEMORY must be a number of bytes" in refused(
             load_model, tmp_path / "a.npz"
         )
+
+
+READERS = {
+    "estimate": ["estimate", "model.npz"],
+    "schedule": ["schedule", "model.npz"],
+    "compare": ["compare", "model.npz"],
+    "likelihood": ["likelihood", "model.npz"],
+    "train": ["train", "rows.npy", "-o", "never.npz"],
+    "resume": ["resume", "FOLDER"],
+    "report": ["report", "FOLDER"],
+}
+
+
+@pytest.mark.parametrize("arguments", READERS.values(), ids=READERS)
+def test_the_option_sets_the_limit_of_one_command(tmp_path: Path, monkeypatch, capsys, arguments):
+    """It goes before the variable, of which a bad value is not looked at then."""
+    monkeypatch.chdir(tmp_path)
+    np.savez_compressed("model.npz", **ARRAYS)
+    np.save("rows.npy", np.ones((5, 5)))
+    options = {"schedule": "linear", "num_steps": 5, "num_chains": 5, "second_opinion": False}
+    annealz.estimate_log_z(MODEL, out="FOLDER", **options)
+    monkeypatch.setenv("ANNEALZ_MAX_MEMORY", "much")
+    assert _status([*arguments, "--max-memory", "50"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "give --max-memory, for example 8GB, or set ANNEALZ_MAX_MEMORY" in said
+    for size in ("much", "-1", "0", "", "8XB"):
+        assert _status([*arguments, "--max-memory", size]) == 2
+        said = capsys.readouterr().err
+        assert (
+            said == f"annealz: --max-memory must be a number of bytes, or like 8GB, got {size!r}.\n"
+        )
+    assert _status(arguments) == 2  # nothing is left of the option
+    assert "ANNEALZ_MAX_MEMORY must be" in capsys.readouterr().err
+    if arguments[0] == "report":
+        assert _status([*arguments, "--max-memory", "2G"]) == 0
+    assert not Path("never.npz").exists()
+
+
+def test_the_command_that_goes_on_has_the_limit_too(capsys):
+    folder = RunFolder("run")
+    with limited("2 GiB"):
+        interrupted(folder, is_kept=True)
+        assert max_text() == 2**25
+    interrupted(folder, is_kept=True)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"{second} --max-memory '2 GiB'"
+
+
+def test_every_command_that_reads_files_has_the_option():
+    commands = typer.main.get_command(app).commands  # pyright: ignore
+    assert {*commands} - {*READERS} == {"models"}
+    for name in READERS:
+        assert "max_memory" in {option.name for option in commands[name].params}
 
 
 def test_own_archives_may_be_as_large_as_they_are():

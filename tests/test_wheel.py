@@ -39,7 +39,7 @@ def test_the_wheel_holds_the_package_its_models_and_its_types(wheel):
 def test_the_wheel_holds_the_licence_and_the_command(wheel):
     folder = f"annealz-{PROJECT['version']}.dist-info"
     assert wheel.read(f"{folder}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
-    assert b"annealz = annealz.cli.main:main" in wheel.read(f"{folder}/entry_points.txt")
+    assert b"annealz = annealz.__main__:main" in wheel.read(f"{folder}/entry_points.txt")
     metadata = wheel.read(f"{folder}/METADATA").decode()
     assert "License-Expression: MIT" in metadata
 

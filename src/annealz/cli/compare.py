@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from annealz.cli.options import Base, Data, Json, Model, Plot, Quiet, Report, Seed
+from annealz.cli.options import Base, Data, Json, MaxMemory, Model, Plot, Quiet, Report, Seed
 from annealz.cli.progress import show_labelled_progress
 from annealz.cli.show import check_page, check_plot, open_console, save_pages, show_messages
 from annealz.names import DEFAULT_MODEL, SCHEDULE_NAMES
@@ -32,6 +32,7 @@ def compare(
     data: Data = None,
     plot: Plot = None,
     report: Report = None,
+    max_memory: MaxMemory = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

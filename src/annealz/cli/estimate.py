@@ -26,6 +26,7 @@ from annealz.cli.options import (
     Force,
     Json,
     Marginal,
+    MaxMemory,
     MaxSeconds,
     Method,
     Model,
@@ -49,6 +50,7 @@ from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.retry import retry
 from annealz.cli.show import check_page, check_plot, save_pages, show_result
 from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, METHODS
+from annealz.reading.budget import option_again
 
 if TYPE_CHECKING:
     from annealz.estimate import Estimate
@@ -99,6 +101,7 @@ def estimate(
     process_id: ProcessId = None,
     plot: Plot = None,
     report: Report = None,
+    max_memory: MaxMemory = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -250,7 +253,8 @@ def interrupted(
     """Say how to go on, where the folder holds a checkpoint or is to be kept; exit status 130."""
     if folder is not None and (is_kept or folder.has_progress()):
         again = f" --model {folder.source}" if folder.source else ""
-        print(f"annealz: interrupted; go on with: {go_on} {folder.path}{again}", file=sys.stderr)
+        command = f"{go_on} {folder.path}{again}{option_again()}"
+        print(f"annealz: interrupted; go on with: {command}", file=sys.stderr)
     else:
         drop_scratch(folder)
         print("annealz: interrupted, and nothing was saved.", file=sys.stderr)

@@ -18,6 +18,7 @@ from annealz.cli.options import (
     Force,
     Json,
     Marginal,
+    MaxMemory,
     MaxSeconds,
     Mnist,
     Model,
@@ -82,6 +83,7 @@ def likelihood(
     out: Out = None,
     force: Force = False,
     checkpoint_seconds: CheckpointSeconds = 15.0,
+    max_memory: MaxMemory = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

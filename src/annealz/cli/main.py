@@ -7,9 +7,10 @@ terminated (with the command that goes on).
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from annealz.cli.compare import compare
 from annealz.cli.estimate import estimate
@@ -19,7 +20,7 @@ from annealz.cli.plain import speak_plainly
 from annealz.cli.report import report
 from annealz.cli.resume import resume
 from annealz.cli.schedule import schedule
-from annealz.cli.signals import answer_signals, status_of_signal
+from annealz.cli.signals import answer_signals, status_at_end
 from annealz.cli.train import train
 
 __all__ = ["app", "main"]
@@ -62,7 +63,20 @@ _EXAMPLES: dict[Callable[..., None], str] = {
     """,
 }
 
+_INTERRUPTED = "annealz: interrupted."
+
+
+class _Group(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # of which typer says nothing
+            print(_INTERRUPTED, file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
+    cls=_Group,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     help="Log partition functions by annealed importance sampling.",
@@ -96,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:
         answer_signals()
     status = _status(sys.argv[1:] if arguments is None else list(arguments))
-    sys.exit(status_of_signal(status))
+    sys.exit(status_at_end(status))
 
 
 def _status(arguments: list[str]) -> int:
@@ -105,7 +119,7 @@ def _status(arguments: list[str]) -> int:
         sys.stdout.flush()
         return status
     except (KeyboardInterrupt, typer.Abort):
-        print("annealz: interrupted.", file=sys.stderr)
+        print(_INTERRUPTED, file=sys.stderr)
         return 130
     except BrokenPipeError:
         return _unheard()

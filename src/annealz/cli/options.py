@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from annealz.names import BASES, MARGINALS, METHODS, SCHEDULE_NAMES, packaged_models
+from annealz.reading.budget import OPTION, limited
 
 __all__ = [
     "Along",
@@ -22,6 +23,7 @@ __all__ = [
     "Force",
     "Json",
     "Marginal",
+    "MaxMemory",
     "MaxSeconds",
     "Method",
     "Mnist",
@@ -50,6 +52,13 @@ def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
         return [name for name in names() if name.startswith(incomplete)]
 
     return complete
+
+
+def _limit(context: typer.Context, size: str | None) -> str | None:
+    """Set what files may take, until the command ends."""
+    if size is not None:
+        context.with_resource(limited(size))
+    return size
 
 
 Model = Annotated[
@@ -84,6 +93,15 @@ TargetStdErr = Annotated[
 ]
 MaxSeconds = Annotated[
     float | None, typer.Option(help="End in this time, with the chains that are done.")
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        OPTION,
+        help="What the arrays of a file may take, like 8GB (docs/safety.md).",
+        callback=_limit,  # which does it all
+        metavar="SIZE",
+    ),
 ]
 TwoSided = Annotated[
     bool, typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides.")

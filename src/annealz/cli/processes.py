@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from annealz.reading.budget import option_again
+
 if TYPE_CHECKING:
     from annealz.folder import RunFolder
     from annealz.team import LostProcess, Team
@@ -67,6 +69,6 @@ def follow(team: Team, model: str | None) -> None:
 
 def lost(error: LostProcess, folder: RunFolder | None) -> typer.Exit:
     """Say how to go on without the process that is gone; exit status 3."""
-    remedy = "" if folder is None else f" Go on with: annealz resume {folder.path}"
+    remedy = "" if folder is None else f" Go on with: annealz resume {folder.path}{option_again()}"
     print(f"annealz: {error}{remedy}", file=sys.stderr)
     return typer.Exit(_LOST)

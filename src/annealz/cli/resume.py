@@ -10,6 +10,7 @@ from annealz.cli.options import (
     Coordinator,
     Distributed,
     Json,
+    MaxMemory,
     NumProcesses,
     Plot,
     ProcessId,
@@ -38,6 +39,7 @@ def resume(
     process_id: ProcessId = None,
     plot: Plot = None,
     report: Report = None,
+    max_memory: MaxMemory = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from annealz.cli.options import Base, Data, Force, Marginal, Model, Plot, Quiet, Seed, Steps
+from annealz.cli.options import (
+    Base,
+    Data,
+    Force,
+    Marginal,
+    MaxMemory,
+    Model,
+    Plot,
+    Quiet,
+    Seed,
+    Steps,
+)
 from annealz.cli.progress import show_progress
 from annealz.cli.show import check_plot, save_figure
 from annealz.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, SCHEDULE_NAMES
@@ -31,6 +42,7 @@ def schedule(
     marginal: Marginal = None,
     plot: Plot = None,
     force: Force = False,
+    max_memory: MaxMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Make a schedule for MODEL, with a pilot run where the rule needs one.

@@ -1,26 +1,59 @@
 """How much the arrays of one file may take: counted from what the file declares, before any of it is there.
 
 A file's arrays may take 256 MiB, or 64 times its size on disk where that is more, and never above 2 GiB: a
-small file cannot unpack to a large one, and sparse weights, which compress well, can. The environment
-variable ANNEALZ_MAX_MEMORY, in bytes or like 8GB, takes the place of all three.
+small file cannot unpack to a large one, and sparse weights, which compress well, can. A command's option
+--max-memory, in bytes or like 8GB, takes the place of all three; without it the environment variable
+ANNEALZ_MAX_MEMORY does.
 """
 
+import contextlib
 import math
 import os
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from annealz.reading.refusal import Refusal
 from annealz.reading.words import shown
 
-__all__ = ["MAX_ARRAYS", "VARIABLE", "Budget", "max_text", "size_text"]
+__all__ = [
+    "MAX_ARRAYS",
+    "OPTION",
+    "REMEDY",
+    "VARIABLE",
+    "Budget",
+    "limited",
+    "max_text",
+    "option_again",
+    "size_text",
+]
 
 MAX_ARRAYS = 2 * 2**30
-VARIABLE = "ANNEALZ_MAX_MEMORY"
+OPTION, VARIABLE = "--max-memory", "ANNEALZ_MAX_MEMORY"
+REMEDY = f"give {OPTION}, for example 8GB, or set {VARIABLE}"
 _ALWAYS, _EXPANSION, _HEADERS = 256 * 2**20, 64, 2**24
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _UNITS |= {f"{unit}I": 2 ** (10 * power) for power, unit in enumerate("KMGT", 1)}
+
+_option: str | None = None  # what the command that runs was given
+
+
+@contextlib.contextmanager
+def limited(size: str) -> Iterator[None]:
+    """Until the end the limit is this, as --max-memory gives it."""
+    global _option
+    _size(OPTION, size)
+    before, _option = _option, size
+    try:
+        yield
+    finally:
+        _option = before
+
+
+def option_again() -> str:
+    """What a command that goes on with this one's work needs too, with a space before it; or nothing."""
+    return "" if _option is None else f" {OPTION} {shlex.quote(_option)}"
 
 
 def max_text() -> int:
@@ -67,8 +100,8 @@ class Budget:
             first = "" if not self.taken else f" besides {size_text(self.taken)} of others"
             raise Refusal(
                 f"{self.path} declares {shown(name)} of shape {shown(shape)}, {size_text(size)}{first}, "
-                f"and the arrays of this file may take {size_text(self.limit)}: set {VARIABLE}, for "
-                "example to 8GB, where that is right."
+                f"and the arrays of this file may take {size_text(self.limit)}: {REMEDY}, "
+                "where that is right."
             )
         self.taken += size
         return size
@@ -79,15 +112,20 @@ class Budget:
         if self.unpacked > self.limit + _HEADERS:
             raise Refusal(
                 f"{self.path} unpacks to more than {size_text(self.limit)}, which the arrays of this file "
-                f"may take: set {VARIABLE}, for example to 8GB, where that is right."
+                f"may take: {REMEDY}, where that is right."
             )
 
 
 def _given() -> int | None:
-    text = os.environ.get(VARIABLE, "").strip()
-    if not text:
-        return None
+    if _option is not None:
+        return _size(OPTION, _option)
+    text = os.environ.get(VARIABLE, "")
+    return _size(VARIABLE, text) if text.strip() else None
+
+
+def _size(name: str, text: str) -> int:
+    text = text.strip()
     found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,18})?)\s*([KMGT]?I?)B?", text.upper(), re.ASCII)
     if found is None or found[2] not in _UNITS or not float(found[1]):
-        raise Refusal(f"{VARIABLE} must be a number of bytes, or like 8GB, got {shown(text)!r}.")
+        raise Refusal(f"{name} must be a number of bytes, or like 8GB, got {shown(text)!r}.")
     return max(1, int(float(found[1]) * _UNITS[found[2]]))

@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from annealz.reading.budget import VARIABLE, max_text, size_text
+from annealz.reading.budget import REMEDY, max_text, size_text
 from annealz.reading.refusal import Refusal
 from annealz.reading.words import told
 
@@ -55,7 +55,7 @@ def read_small(path: str | Path) -> bytes:
     if size > limit or len(raw) > limit:
         raise Refusal(
             f"{path} is a text of {size_text(max(size, len(raw)))}, and at most {size_text(limit)} are "
-            f"read: set {VARIABLE}, of which that is a 64th, to raise it."
+            f"read, a 64th of the limit: {REMEDY}, where that is right."
         )
     return raw
 

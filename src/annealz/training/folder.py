@@ -5,7 +5,8 @@ model.training/
     training.json            settings, data and file; written first, so that it marks the folder
     checkpoint.npz           the newest state; gone when the training is done
     000010000.npz …          with a series: the model after so many updates, a model file each
-    result.json              with a series: the result, when the training is done
+    result.json              with a series: the result, when the training is done, and a digest of
+                             training.json, so that one of another training is told
 
 Without a series the folder is gone when the training is done.
 """
@@ -17,7 +18,7 @@ from typing import Any, Self
 
 from annealz.files import write_atomic
 from annealz.formats.npz import load_rbm, save_rbm
-from annealz.formats.record import load_record, save_record
+from annealz.formats.record import digest_record, load_record, save_record
 from annealz.models.rbm import RBM
 from annealz.reading.schema import OUTCOME
 
@@ -98,14 +99,23 @@ class TrainingFolder:
     def result(self) -> dict[str, Any] | None:
         """The result of a training that is done, else None."""
         path = self.path / _RESULT
-        return OUTCOME.check(load_record(path).get("result"), path) if path.is_file() else None
+        if not path.is_file():
+            return None
+        stored, own = load_record(path), digest_record(self.record())
+        if stored.get("training", own) != own:
+            raise ValueError(
+                f"{path} does not belong to the training of {self.path / _RECORD}: put the file of this "
+                "training back, or delete it and resume."
+            )
+        return OUTCOME.check(stored.get("result"), path)
 
     def finish(self, result: dict[str, Any], keep: bool) -> None:
         """Drop the checkpoint, and all the rest unless it is to be kept."""
         if not keep:
             self.remove()
             return
-        save_record(self.path / _RESULT, {"result": result})
+        training = digest_record(self.record())
+        save_record(self.path / _RESULT, {"result": result, "training": training})
         self._unlink([self.checkpoint, *self._temporary()])
 
     def remove(self) -> None:
