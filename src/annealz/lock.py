@@ -1,9 +1,9 @@
 """One process at a time in a folder.
 
-The file `.lock` in it is locked while a run writes there. The system lets go of the lock when the process
-ends, however it ends, so that a folder can be used again at once after a kill. The file is deleted while it
-is still locked; who opened it before that holds a lock on a file that no longer has the name, sees so, and
-tries again.
+The file `.lock` in it is locked while a run writes there, and holds the number of its process. The system
+lets go of the lock when the process ends, however it ends, so that a folder can be used again at once after
+a kill. The file is deleted while it is still locked; who opened it before that holds a lock on a file that
+no longer has the name, sees so, and tries again.
 """
 
 import contextlib
@@ -51,11 +51,6 @@ def holding(folder: str | Path, *, parents: bool = True) -> Iterator[None]:
     was_empty, handle = False, None
     with contextlib.suppress(OSError):
         was_empty, handle = _enter(folder, parents)
-    if handle == -1:
-        raise ValueError(
-            f"{folder} is in use by another process of annealz: wait until it ends, or choose another "
-            "folder."
-        )
     try:
         yield
     finally:
@@ -81,7 +76,7 @@ def _enter(folder: Path, parents: bool) -> tuple[bool, int | None]:
 
 
 def _acquire(file: Path) -> int | None:
-    """A locked handle; -1 where another process has the lock, None where there are no locks."""
+    """A locked handle, None where there are no locks; refused where another process has the lock."""
     if fcntl is None:
         return None
     while True:
@@ -89,12 +84,26 @@ def _acquire(file: Path) -> int | None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(handle)
-            return -1
+            raise ValueError(
+                f"{file.parent} is in use by another process of annealz{_holder(handle)}: wait until it "
+                "ends, or choose another folder."
+            ) from None
         except OSError:  # a file system without locks
             os.close(handle)
             return None
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle), file.stat()):
+                with contextlib.suppress(OSError):  # the number is for people
+                    os.ftruncate(handle, 0)
+                    os.pwrite(handle, str(os.getpid()).encode(), 0)
                 return handle
         os.close(handle)  # it was deleted in between
+
+
+def _holder(handle: int) -> str:
+    """Which process wrote its number there, in words; the handle is closed."""
+    number = b""
+    with contextlib.suppress(OSError):
+        number = os.pread(handle, 20, 0)
+    os.close(handle)
+    return f", number {number.decode()}" if number.isdigit() else ""

@@ -76,5 +76,5 @@ def _header(file: BinaryIO, where: str) -> tuple[tuple[int, ...], bool, np.dtype
     except ValueError as error:
         raise Refusal(f"{where} cannot be read: {told(error)}.") from error
     except Exception as error:  # the parser of Python's own syntax raises whatever its parts raise
-        raise Refusal(f"{where} has a header that cannot be read: {told(error)}.") from error
+        raise Refusal(f"{where} has a header that cannot be read.") from error
     return shape, is_fortran, dtype, npy.MAGIC_LEN + width + count
