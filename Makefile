@@ -7,21 +7,31 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 LOWEST := .venv-lowest
 PRESET ?= quick
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising paths coverage trust evidence tutorials terminal install clean help
+.PHONY: estimate test test-more test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust evidence tutorials terminal install clean help
 
-help: ## what can be made
+help: ## available targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 estimate: $(READY) ## log Z of a packaged RBM, beside its exact value
 	$(BIN)/annealz estimate
 
-test: $(READY) ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow and not gpu"
+test: $(READY) ## the tests of the library and its commands
+	$(PYTEST) -m "not slow and not gpu and not more" tests/unit tests/statistical tests/system
 
-test-slow: $(READY) ## the slow statistical sweeps as well
-	$(BIN)/python -m pytest -m "not gpu"
+test-more: $(READY) ## further cases of the same checks, mutants, processes and signals
+	$(PYTEST) -m "more and not slow and not gpu" tests/unit tests/statistical tests/system
+
+test-docs: $(READY) ## the code of README, pages, docstrings and tutorials
+	$(PYTEST) tests/docs
+
+test-research: $(READY) ## the reproduced paper and the studies
+	$(PYTEST) -m "not slow" tests/research
+
+test-slow: $(READY) ## statistical sweeps of minutes
+	$(PYTEST) -m "slow and not gpu"
 
 test-lowest: $(READY) ## a smoke test with the lowest versions that are allowed
 	$(PYTHON) -m venv $(LOWEST)
@@ -30,7 +40,7 @@ test-lowest: $(READY) ## a smoke test with the lowest versions that are allowed
 	$(LOWEST)/bin/python .ci/smoke.py
 
 test-browser: chromium $(READY) ## reports in a browser: Debian's chromium, installed where it is missing
-	$(BIN)/python -m pytest tests/test_browser.py -rs
+	$(BIN)/python -m pytest tests/system/test_browser.py -rs
 
 chromium:
 	@command -v chromium >/dev/null || { \
@@ -41,10 +51,11 @@ pictures: chromium $(READY) ## the pictures and screenshots of README and docs
 	$(BIN)/python docs/figures/screenshots.py
 	$(BIN)/python docs/figures/gms13.py
 
-lint: $(READY) ## ruff and pyright
+lint: $(READY) ## ruff, pyright, and the order of the folders
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports --no-cache
 
 bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the bare products
 	$(BIN)/python benchmarks/bench.py
@@ -58,35 +69,32 @@ bench-gpu: $(READY) ## seconds of whole runs on a GPU, by fused steps and by XLA
 docs: $(VENV)/.docs ## the site, in site/: strictly, without a warning
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-docs-serve: $(VENV)/.docs ## the site at http://127.0.0.1:8000, built anew when a page changes
+docs-serve: $(VENV)/.docs ## the site at http://127.0.0.1:8000, rebuilt when a page changes
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 docs-figures: $(READY) ## the figures of the pages on theory and schedules, in minutes
 	$(BIN)/python docs/figures/theory.py
 	$(BIN)/python docs/figures/gms13.py
 
-paper: $(READY) ## Kiwaki (2015) anew, in minutes; PRESET=full the paper's scale, FRESH=1 all runs
+paper: $(READY) ## Kiwaki (2015) reproduced, in minutes; PRESET=full for the paper's scale, FRESH=1 for new runs
 	$(BIN)/python papers/kiwaki2015/reproduce.py --preset $(PRESET) $(if $(FRESH),--fresh)
 
 race: $(READY) ## all schedules at equal cost: tables and verdicts from the committed runs
 	$(BIN)/python studies/schedules/race.py
 	$(BIN)/python studies/schedules/standings.py
 
-sides: $(READY) ## bounds, BAR and resampling against exact values; what is missing of an hour's runs
+sides: $(READY) ## bounds, BAR and resampling against exact values; runs what is missing, an hour in all
 	$(BIN)/python studies/two_sides/sides_runs.py
 	$(BIN)/python studies/two_sides/sides_mutants.py
 	$(BIN)/python studies/two_sides/sides_page.py
 
-ising: $(READY) ## the Ising lattice against Kaufman's solution; what is missing of half an hour's runs
+ising: $(READY) ## the Ising lattice against Kaufman's solution; runs what is missing, half an hour in all
 	$(BIN)/python studies/ising/ising_runs.py
-
-paths: $(READY) ## moment-averaged against geometric paths; what is missing of half an hour's runs
-	$(BIN)/python studies/paths/paths_runs.py
 
 coverage: $(READY) ## do the intervals cover? the page from the committed results; FRESH=1 all runs
 	$(BIN)/python studies/coverage/cover.py $(if $(FRESH),--fresh)
 
-trust: $(READY) ## is ok to be believed? the page from the committed results; FRESH=1 all runs, hours, UAI=FOLDER
+trust: $(READY) ## how often is ok right? the page from the committed results; FRESH=1 all runs, hours, UAI=FOLDER
 	$(if $(FRESH),-$(BIN)/python studies/trust/trust.py --out studies/trust/fresh $(if $(UAI),--uai $(UAI)))
 	$(BIN)/python studies/trust/trust_page.py $(if $(FRESH),--out studies/trust/fresh)
 
@@ -94,7 +102,7 @@ evidence: $(READY) ## evidence of densities: the page from the committed results
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[evidence]'
 	$(BIN)/python studies/evidence/evidence_page.py $(if $(FRESH),--fresh)
 
-tutorials: $(READY) ## the tutorials run anew, with what they print
+tutorials: $(READY) ## run the tutorials again and keep their output
 	$(BIN)/python docs/tutorials/execute.py
 
 terminal: $(READY) ## docs/images/terminal.svg from a run of its own

@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -71,7 +72,7 @@ def compared() -> dict:
         random_rbm(6, 10), schedules=["linear", "mixing", "varopt"], num_steps=100, num_chains=50,
         num_replicates=3,
     )  # fmt: skip
-    return {one.schedule: float(one.log_z).hex() for one in result.contenders}
+    return {one.name: float(one.log_z).hex() for one in result.contenders}
 
 
 def likely() -> dict:
@@ -82,7 +83,7 @@ def likely() -> dict:
 
 def conserved() -> dict:
     data = np.random.default_rng(0).integers(0, 2, (20, 12)).astype(float)
-    result = annealz.conservative_log_z(random_rbm(5, 12), data, num_steps=50, num_chains=10)
+    result = annealz.conservative_log_z(random_rbm(5, 12), data, annealz.linear(50), num_chains=10)
     return {"log_z": float(result.log_z).hex()}
 
 
@@ -139,16 +140,15 @@ RUNS: dict[str, Callable[[], dict]] = {
 
 
 def main(out: str, before: str | None = None) -> int:
-    known = {} if before is None else json.load(open(before))
+    known = {} if before is None else json.loads(Path(before).read_text())
     bits, differ = {}, []
     for name, run in RUNS.items():
         bits[name] = run()
         is_same = "" if before is None else ("same" if bits[name] == known[name] else "DIFFERS")
         differ += [name] if is_same == "DIFFERS" else []
         number = float.fromhex(next(iter(bits[name].values())))
+        Path(out).write_text(json.dumps(bits, indent=1))
         print(f"{name:36} {number:12.6f} {bits[name].get('weights', ''):18} {is_same}", flush=True)
-    with open(out, "w") as file:
-        json.dump(bits, file, indent=1)
     print(f"{len(bits)} runs, {len(differ)} differ" if before else f"{len(bits)} runs")
     return 1 if differ else 0
 

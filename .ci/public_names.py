@@ -6,6 +6,7 @@ With the file of an earlier version it prints what was added, removed and change
 import inspect
 import json
 import sys
+from pathlib import Path
 
 import annealz
 import annealz.testing
@@ -45,7 +46,7 @@ if __name__ == "__main__":
     if len(sys.argv) == 1:
         print(json.dumps(now, indent=1))
     else:
-        before = json.load(open(sys.argv[1]))
+        before = json.loads(Path(sys.argv[1]).read_text())
         for name in sorted(now.keys() | before.keys()):
             if name not in now:
                 print("removed", name)

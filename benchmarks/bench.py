@@ -21,7 +21,7 @@ import jax
 from rich.console import Console
 
 from agreement import agreement
-from annealz.formats.npz import save_rbm
+from annealz.models.formats.npz import save_rbm
 from bare_products import BareProducts
 from bystanders import Bystanders
 from dots import num_dots
@@ -128,7 +128,7 @@ def _samplers(contestants: list[Any]) -> list[Any]:
 
 
 def _workers(python: str, stack: ExitStack) -> list[RbmsWorker]:
-    """The rbms processes; without them the race goes on with the others."""
+    """The rbms processes; without them the race runs the others."""
     try:
         return [stack.enter_context(RbmsWorker(name, python)) for name in RBMS]
     except OSError as error:

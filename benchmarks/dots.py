@@ -8,9 +8,9 @@ wraps each in a fusion of its own); a product handed to a library shows as a cus
 import jax
 import jax.numpy as jnp
 
+from annealz.core.random import Stream
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
-from annealz.random import Stream
 from engine import path_of
 from problem import NUM_CHAINS
 
@@ -20,7 +20,7 @@ _MARKS = (" dot(", '"__cublas$gemm"', '"__onednn$matmul"')
 
 
 def num_dots(model: RBM) -> int:
-    """Products a step."""
+    """Products per step."""
 
     def step(path, stream, x, beta0, beta1, k):
         bits = stream.at(k, jnp.arange(x.shape[0]))

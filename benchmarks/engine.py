@@ -3,17 +3,17 @@
 A timing is the wall clock of one whole call of `anneal`: start states, all chunks with their
 returns to the host, records, and the `Run` that comes back. Only compilation is left out, by a
 warm-up call. By default a run of up to 1000 steps records every step, a longer one fewer: the
-race times the dearer case.
+race times the more expensive case.
 """
 
 import time
 
 import numpy as np
 
-from annealz.anneal import anneal
-from annealz.bases.bernoulli import BernoulliBase
+from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
+from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from problem import Timing, standard_error

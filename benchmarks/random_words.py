@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.random import Stream
+from annealz.core.random import Stream
 
 STREAM = Stream(0, "anneal")
 

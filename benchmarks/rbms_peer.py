@@ -5,7 +5,7 @@ start-up is counted and it takes no time while others are timed. It measures its
 
 It races twice, and the faster one counts: "rbms" as installed, and "rbms, passive" with
 OMP_WAIT_POLICY=passive. As installed, the threads of PyTorch spin at every barrier, and once another
-program takes a core they wait for each other's time slices: 155 against 15 ms a step on 2 cores.
+program takes a core they wait for each other's time slices: 155 against 15 ms per step on 2 cores.
 """
 
 import json

@@ -3,7 +3,7 @@
     python benchmarks/scale.py [--chains 8192] [--steps 20]
 
 Devices are those of --xla_force_host_platform_device_count, processes talk over loopback. All share the
-cores of this machine, so that seconds a step do not fall with their number; what is measured is what
+cores of this machine, so that seconds per step do not fall with their number; what is measured is what
 sharing adds: joining, compiling, the exchange at the end of a chunk, gathering the blocks.
 """
 
@@ -25,13 +25,14 @@ def measure(num_chains: int, num_steps: int, address: str, size: int, index: int
     began = time.perf_counter()
     import annealz
     from annealz import distributed
-    from annealz.assist import assist, pack_inputs
-    from annealz.crew import Crew
-    from annealz.devices import local_devices
-    from annealz.observers import Slope
-    from annealz.problem import choose_problem
-    from annealz.records import merge_records, recorded_steps
-    from annealz.work import Work
+    from annealz.core.devices import local_devices
+    from annealz.engine.observers import Slope
+    from annealz.engine.statistics import merge_records, recorded_steps
+    from annealz.engine.work import Work
+    from annealz.engine.workers.crew import Crew
+    from annealz.workflows.problem import choose_problem
+    from annealz.workflows.settings import Given, ProblemSettings
+    from annealz.workflows.workers.assist import assist, pack_inputs
 
     imported = time.perf_counter()
     team = distributed.initialize(address, size, index)
@@ -41,16 +42,16 @@ def measure(num_chains: int, num_steps: int, address: str, size: int, index: int
         return
     joined = time.perf_counter()
     problem, schedule = choose_problem("mnist-pcd-20"), annealz.linear(10_000)
-    told = {
-        "model": problem.name,
-        "model_digest": problem.model.digest,
-        "source": None,
-        "base": problem.base_name,
-        "marginal": problem.marginal,
-        "given": {"path": False, "kernel": False},
-    }
+    settings = ProblemSettings(
+        model=problem.name,
+        model_digest=problem.model.digest,
+        source=None,
+        base=problem.base_name,
+        marginal=problem.marginal,
+        given=Given(path=False, kernel=False, base=False),
+    )
     if size > 1:
-        team.tell("inputs", pack_inputs(problem, schedule, told))
+        team.tell("inputs", pack_inputs(problem, schedule, settings))
     kernel = problem.kernel
     work = Work(problem.path, kernel, observers, schedule, num_chains, 0, "scale", 10)
     crew = Crew(work, team)

@@ -1,13 +1,30 @@
-"""What all tests share: the seed, deterministic hypothesis, no windows."""
+"""What all tests share: compiled programs, the seed, deterministic hypothesis, no windows."""
 
+import gc
 import os
+from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Programs are compiled once for both workers and for the processes that tests start.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "tests-jax")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+# A worker and its processes keep to one core: threads of two workers on two cores only wait for each other.
+os.environ.setdefault("NPROC", "2")  # threads of XLA, which some programs need two of
+if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
+    _cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {_cores[int(os.environ["PYTEST_XDIST_WORKER"][2:]) % len(_cores)]})
 
 import hypothesis
+import jax
+import psutil
 import pytest
 
 from annealz.testing import default_seed
+
+pytest.register_assert_rewrite("support")
 
 # An overridden seed asks for new examples as well.
 hypothesis.settings.register_profile(
@@ -15,27 +32,81 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("annealz")
 
-
+_IS_PLAIN = pytest.StashKey[bool]()
+_LARGE = 1.2e9  # bytes of a worker
+# Files about what is shown, stored and asked for: their runs are short, and compiling them takes nearly all
+# the time. Numbers and bits of the engine, of kernels and of pilots are tested as users get them.
+_UNOPTIMISED = {
+    "test_base_search",
+    "test_cli",
+    "test_cli_exchange",
+    "test_cli_likelihood",
+    "test_cli_train",
+    "test_compare",
+    "test_conservative",
+    "test_estimate",
+    "test_folder_mixed",
+    "test_formats",
+    "test_fuzz_readers",
+    "test_hostile_files",
+    "test_hostile_models",
+    "test_hostile_records",
+    "test_likelihood",
+    "test_log_z",
+    "test_notebook",
+    "test_plots",
+    "test_problem",
+    "test_python_object",
+    "test_report",
+    "test_second_opinion",
+    "test_stated",
+    "test_terminal",
+}
 _LONGEST = (
     "test_tutorials",
     "test_pages_models",
     "test_pages_start",
     "test_examples",
     "test_distributed",
-    "test_terminal",
     "test_fused_many",
-    "test_report",
+    "test_exchange",
+    "test_families",
+    "test_log_density",
+    "test_reverse",
 )
 
 
+_MORE = {
+    line
+    for line in (Path(__file__).parent / "more.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest come first, so that two workers end together."""
+    """Files that take longest come first, so that two workers end together; then those alike."""
+    for item in items:
+        if item.nodeid.removeprefix("tests/") in _MORE:
+            item.add_marker(pytest.mark.more)
     rank = {name: n for n, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    items.sort(
+        key=lambda item: (rank.get(item.path.stem, len(rank)), item.path.stem in _UNOPTIMISED)
+    )
 
 
 def pytest_report_header() -> str:
     return f"annealz seed: {default_seed()} (ANNEALZ_TEST_SEED)"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _programs(request: pytest.FixtureRequest) -> None:
+    """Optimised or not, and dropped where a worker has grown large, else it grows to gigabytes."""
+    is_plain, stash = request.path.stem in _UNOPTIMISED, request.config.stash
+    if is_plain != stash.get(_IS_PLAIN, False) or psutil.Process().memory_info().rss > _LARGE:
+        jax.clear_caches()
+        gc.collect()
+    jax.config.update("jax_disable_most_optimizations", is_plain)
+    stash[_IS_PLAIN] = is_plain
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The figures of docs/theory.md, and the numbers that its text tells.
+"""The figures of docs/theory.md, and the numbers in its text.
 
     python docs/figures/theory.py
 
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import annealz
-from annealz.bases import choose_base
+from annealz.paths.bases import choose_base
 from annealz.testing import random_rbm
 
 NAME = "mnist-pcd-20"  # its log Z is known
@@ -161,7 +161,7 @@ def draw_law(terrain: annealz.Terrain, runs: Runs) -> None:
         mine = [runs[name, int(num_steps)] for num_steps in steps]
         variance = np.array([estimate.log_weights.var() for estimate in mine])
         left.plot(steps, variance, "o", color=colour, label=f"{name}, measured")
-        left.plot(steps, cost / steps, "--", color=colour, lw=1, label=f"{name}, foretold")
+        left.plot(steps, cost / steps, "--", color=colour, lw=1, label=f"{name}, predicted")
         gaps = np.array([estimate.log_z - estimate.exact_log_z for estimate in mine])
         errors = np.array([[estimate.std_err for estimate in mine]] * 2)
         right.errorbar(steps * shift, gaps, errors, fmt="o", color=colour, capsize=3, label=name)
@@ -170,7 +170,10 @@ def draw_law(terrain: annealz.Terrain, runs: Runs) -> None:
         print(name, "ess", [round(estimate.ess, 1) for estimate in mine])
     left.axhline(1, color=GREY, lw=0.8, ls=":")
     left.set(
-        title="the variance of log w, measured and foretold", xlabel="K", xscale="log", yscale="log"
+        title="the variance of log w, measured and predicted",
+        xlabel="K",
+        xscale="log",
+        yscale="log",
     )
     left.legend(frameon=False)
     right.axhline(0, color=GREY, lw=0.8, ls=":")
@@ -246,7 +249,7 @@ def draw_sides() -> None:
         round(slope, 3),
     )
     print(
-        "forward alone",
+        "forward estimate",
         round(both.judgement.log_mean - truth, 4),
         "±",
         round(both.judgement.std_err, 4),
@@ -271,7 +274,7 @@ def draw_resampling(terrain: annealz.Terrain) -> None:
         place = 0 if resample is None else 1
         right.plot(place + np.linspace(-0.15, 0.15, 20), sorted(ends), "o", color=style["color"])
         print(style["label"], "mean", round(np.mean(ends), 3), "sd", round(np.std(ends, ddof=1), 3))
-        print("  median error told", round(float(np.median(errors)), 3))
+        print("  median reported error", round(float(np.median(errors)), 3))
     left.set(
         title="effective chains of 1,000 on the way, K = 300",
         xlabel="β",

@@ -4,7 +4,7 @@ A file has one place in the repository and one on the site:
 
     README.md                     index.md
     docs/NAME                     NAME
-    studies/paths/README.md       studies/paths/index.md
+    studies/ising/README.md       studies/ising/index.md
     anything else                 the same
 
 Links are written as they hold in the repository, and are turned here. What a page links to comes along:

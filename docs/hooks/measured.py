@@ -52,7 +52,7 @@ def _machine(found: dict[str, Any]) -> str:
 def _race(found: dict[str, Any]) -> str:
     race = found["results"]["race"]
     names = list(next(iter(race.values())))
-    header = ["ms a step", *(f"{hidden} hidden units" for hidden in race)]
+    header = ["ms per step", *(f"{hidden} hidden units" for hidden in race)]
     rows = []
     for name in names:
         cells = (race[hidden][name] for hidden in race)
@@ -89,7 +89,7 @@ def _step_times(found: dict[str, Any]) -> str:
         [f"{hidden} hidden units", *(f"{cells[hidden, n]:.3g}" for n in chains)]
         for hidden in sorted({row["num_hidden"] for row in grid})
     ]
-    return _table(["ms a step", *(f"{n:,} chains" for n in chains)], rows)
+    return _table(["ms per step", *(f"{n:,} chains" for n in chains)], rows)
 
 
 def _whole_runs(found: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
     python docs/tutorials/execute.py            all of them; `make tutorials`
 
-A kernel of its own runs each. What is kept tells nothing of the machine: no times of cells, no paths, no
+A kernel of its own runs each. What is kept says nothing of the machine: no times of cells, no paths, no
 versions, and cells are numbered.
 """
 

@@ -22,14 +22,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from annealz.terrain import Terrain
+from annealz.schedules.terrain import Terrain
 from pooled import pool
 from results import Cell, Key, Results
 from settings import MODELS, SCHEDULES, SIZES, model_label, schedule_label
 
 __all__ = ["draw", "write_figures"]
 
-_STYLES = {  # the colours of Okabe and Ito, told apart by all
+_STYLES = {  # the colours of Okabe and Ito, distinguishable by everybody
     "varopt": ("#0072B2", "o"),
     "varopt-0.009": ("#56B4E9", "s"),
     "varopt-0.006": ("#009E73", "^"),

@@ -19,9 +19,9 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.data import binarise, load_mnist
-from annealz.formats.load import load_binary
+from annealz.models.formats.load import load_binary
 from annealz.models.rbm import RBM
+from annealz.training.data import binarise, load_mnist
 from pooled import Pooled, pool
 from portraits import write_portraits
 from results import Key, Results

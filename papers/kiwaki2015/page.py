@@ -1,12 +1,12 @@
 """The generated blocks of README.md, from the raw results.
 
-The page is written by hand but for what stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
+The page is written by hand except for what stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
 
 import re
 from pathlib import Path
 
-from annealz.files import write_atomic
+from annealz.core.storage.files import write_atomic
 from results import Results
 from settings import model_label
 from tables import exact_line, sheets
@@ -17,7 +17,7 @@ _BLOCK = re.compile(r"(<!-- begin (?P<name>[\w-]+) -->\n).*?(<!-- end (?P=name) 
 
 
 def update_page(page: Path, results: Results, folder: Path) -> None:
-    """Write the blocks of the page anew; `folder` holds the preset's results."""
+    """Write the blocks of the page again; `folder` holds the preset's results."""
     write_atomic(page, fill(page.read_text("utf-8"), blocks(results, folder)))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annealz.estimators import log_mean
+from annealz.core.weights import log_mean
 from results import Cell
 
 __all__ = ["Pooled", "pool"]

@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from annealz.cli.progress import show_labelled_progress
+from annealz.views.cli.progress import show_labelled_progress
 from figures import write_figures
 from page import update_page
 from results import Results
@@ -29,7 +29,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--preset", choices=PRESETS, default="quick")
-    parser.add_argument("--fresh", action="store_true", help="run every cell anew")
+    parser.add_argument("--fresh", action="store_true", help="run every cell again")
     parser.add_argument("--out", type=Path, help="folder; by default papers/kiwaki2015/PRESET")
     arguments = parser.parse_args()
     folder = arguments.out or HERE / arguments.preset

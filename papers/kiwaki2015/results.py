@@ -1,4 +1,4 @@
-"""The raw results: one row a replicate of a cell, in one checksummed archive.
+"""The raw results: one row per replicate of a cell, in one checksummed archive.
 
 A cell is (model, base, schedule, K). Its row of each replicate holds
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annealz.formats.archive import load_archive, save_archive
+from annealz.core.storage.archive import load_archive, save_archive
 
 __all__ = ["COLUMNS", "Cell", "Key", "Results"]
 
@@ -61,7 +61,7 @@ class Results:
 
     @property
     def num_chains(self) -> int:
-        """Chains a replicate."""
+        """Chains per replicate."""
         return self.record["settings"]["num_chains"]
 
     @property

@@ -32,7 +32,7 @@ class Preset:
     num_steps: tuple[int, ...]
     num_replicates: int
     knot_updates: int
-    """Sweeps a knot of the pilot of gms13, a sixth of them burn-in."""
+    """Sweeps per knot of the pilot of gms13, a sixth of them burn-in."""
     num_chains: int = 1000
     pilot_steps: int = 1000
     pilot_chains: int = 100

@@ -214,7 +214,7 @@ def _agree(results: Results, keys: list[Key]) -> tuple:
 
 
 def runs(results: Results) -> Sheet:
-    """One row a replicate; CSV alone."""
+    """One row per replicate; CSV alone."""
     columns = (
         *(Column(name, "") for name in ("model", "base", "schedule", "num_steps", "replicate")),
         *(Column(name, "", kept="d" if name == "is_ok" else ".6f") for name in COLUMNS),

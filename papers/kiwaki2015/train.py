@@ -3,7 +3,7 @@
     python papers/kiwaki2015/train.py mnist-pcd-20 --out mnist-pcd-20.npz
 
 The settings of every model are in `TABLE` below; 250,000 updates of 100 digits each, intensities
-sampled anew for every minibatch, plain SGD. The work is that of `annealz train`, whose command is
+sampled again for every minibatch, plain SGD. The work is that of `annealz train`, whose command is
 printed: a training that was cut off goes on when this is run again.
 """
 
@@ -12,8 +12,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from annealz.cli.main import main as annealz
 from annealz.training.folder import TrainingFolder
+from annealz.views.cli.main import main as annealz
 
 # One line a model: hidden units, algorithm, Gibbs steps, learning rate at the start and at the end
 # (None: fixed), weight decay.
@@ -42,7 +42,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=TABLE)
     parser.add_argument("--mnist", help="folder with the IDX files (else fetched once)")
-    parser.add_argument("--out", type=Path, help="the model file (NAME.npz where not given)")
+    parser.add_argument("--out", type=Path, help="the model file (default: NAME.npz)")
     arguments = parser.parse_args()
     out = arguments.out or Path(f"{arguments.name}.npz")
     folder = TrainingFolder.beside(out)

@@ -2,7 +2,7 @@
 
 import sys
 
-from annealz.cli.signals import answer_signals, status_at_end
+from annealz.views.cli.signals import answer_signals, status_at_end
 
 __all__ = ["main"]
 
@@ -11,7 +11,7 @@ def main() -> None:
     """Run the command line and exit."""
     try:
         answer_signals()
-        from annealz.cli.main import main as run
+        from annealz.views.cli.main import main as run
 
         run()
     except KeyboardInterrupt:  # before the command began, or after its end

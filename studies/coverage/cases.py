@@ -8,7 +8,7 @@
                                        behind a barrier that few of them cross, or next to none
 
 The last two are W_ij = J, a_i = -J D / 2, b_j = -J M / 2 + d / D: symmetric under the exchange of zeros and
-ones but for d, by which the all-ones mode is e^d times as heavy. A base of negative logits starts the
+ones except for d, by which the all-ones mode is e^d times as heavy. A base of negative logits starts the
 chains in the other one. d = 3: a run that misses the heavy mode is 3 nats low.
 
 Seeds are derived from the name: AGAIN holds two of the models under other names, for seeds that nothing was
@@ -20,20 +20,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.choose import choose_base
-from annealz.formats.load import load_binary
+from annealz.core.random import derive_seed
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z, exact_samples
+from annealz.models.formats.load import load_binary
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.bases.bernoulli import BernoulliBase
+from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
-from annealz.plan import plan_schedule
-from annealz.random import derive_seed
 from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.testing import GaussianPath, random_rbm
+from annealz.workflows.pilots.plan import plan_schedule
 
 __all__ = ["AGAIN", "CASES", "SEED", "Case", "SluggishGaussian", "Target", "two_modes"]
 

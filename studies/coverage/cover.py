@@ -2,14 +2,14 @@
 
     python studies/coverage/cover.py [--cases NAME …] [--seeds R] [--out FOLDER] [--seconds S] [--fresh]
 
-Every seed is one run as a user has it (`anneal`), judged as a user's is (`annealz.diagnostics.judge`), and
-for the two-sided column one run in reverse from exact draws (`judge_two_sided`). Two things differ from
-`estimate_log_z`: a schedule that takes a pilot is built once a model, not once a seed, and the exact draws
-of all seeds come from one enumeration.
+Every seed is one run as a user has it (`anneal`), diagnosed as a user's is (`diagnostics.judge`), and for
+the two-sided column one run in reverse from exact draws (`judge_two_sided`). Two things differ from
+`estimate_log_z`: a schedule that takes a pilot is built once per model, not once per seed, and the exact
+draws of all seeds come from one enumeration.
 
-    FOLDER/weights/NAME.npz    log weights, written every few seeds: what an interrupted study goes on from
-    FOLDER/results/NAME.npz    the judgements, made anew from the weights where these are at hand; without
-                               weights (they are not committed) taken as they are, but for --fresh
+    FOLDER/weights/NAME.npz    log weights, written every few seeds: what an interrupted study resumes from
+    FOLDER/results/NAME.npz    the diagnoses, made again from the weights if these are there; without
+                               weights (they are not committed) taken as they are, except with --fresh
     FOLDER/coverage.csv, FOLDER/README.md    the table and the verdicts (`coverage_verdicts.py`)
 """
 
@@ -22,12 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.anneal import anneal
-from annealz.diagnostics import judge
-from annealz.formats.archive import load_archive, save_archive
-from annealz.random import derive_seed
+from annealz.core.random import derive_seed
+from annealz.core.storage.archive import load_archive, save_archive
+from annealz.engine.anneal import anneal
+from annealz.estimators.diagnostics import judge
+from annealz.estimators.two_sided import judge_two_sided
 from annealz.schedules.schedule import Schedule
-from annealz.two_sided import judge_two_sided
 from cases import AGAIN, CASES, SEED, Case, Target
 from coverage_verdicts import COLUMNS, Outcome, write_page
 
@@ -124,7 +124,7 @@ def run_case(
 
 
 def judge_all(case: Case, target: Target, weights: Weights) -> Outcome:
-    """The judgement of every seed, as a user gets it."""
+    """The diagnosis of every seed, as a user gets it."""
     rows, messages = [], []
     offset = target.path.log_z0 - target.log_z
     for index, forward in enumerate(weights.forward):

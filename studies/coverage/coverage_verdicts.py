@@ -1,4 +1,4 @@
-"""The table and the verdicts of the coverage study: pure functions of the judgements.
+"""The table and the verdicts of the coverage study: pure functions of the diagnoses.
 
 Asked for, of the issue's must-show 1, and read literally:
 
@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from annealz.files import write_atomic
-from annealz.formats.archive import load_archive, save_archive
+from annealz.core.storage.archive import load_archive, save_archive
+from annealz.core.storage.files import write_atomic
 
 __all__ = ["COLUMNS", "Outcome", "Share", "Summary", "fill", "summarise", "write_page"]
 
@@ -47,7 +47,7 @@ LARGE_ERROR = 1.0  # nats
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The judgements of one model's runs."""
+    """The diagnoses of one model's runs."""
 
     rows: np.ndarray
     """(seeds, COLUMNS)."""

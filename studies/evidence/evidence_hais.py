@@ -10,7 +10,7 @@ from scipy.stats import ortho_group
 import annealz
 
 DIM, CONDITION, NUM_CHAINS, NUM_SEEDS = 100, 1000.0, 100, 10
-BUDGETS = (4000, 16_000)  # evaluations a chain
+BUDGETS = (4000, 16_000)  # evaluations per chain
 RESULTS = Path(__file__).parent / "results"
 KERNELS = {
     "random walk": annealz.RandomWalk(),

@@ -27,7 +27,7 @@ def closed() -> str:
         "(mixing). z = (log Z - exact) / standard error.",
         "",
         "| problem | dim | exact | mean log Z | mean s.e. | mean z | rms z | largest abs z | covered | "
-        "status ok | evaluations a run |",
+        "status ok | evaluations per run |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     total = covered = 0
@@ -72,7 +72,7 @@ def logistic() -> str:
         "particles, 5 moves of HMC of 10 leapfrog steps a temperature. dynesty: 500 live points, "
         "its default moves, and random walks.",
         "",
-        "| method | runs | mean log Z | s.e. told | sd over runs | evaluations a run |",
+        "| method | runs | mean log Z | s.e. reported | sd over runs | evaluations per run |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     means, errors, costs = {}, {}, {}
@@ -111,7 +111,7 @@ def hais() -> str:
         "A Gaussian of 100 dimensions, variances from 1/1000 to 1 in directions of no coordinate, from the "
         "standard base; 100 chains, 10 seeds. The run's evaluations are equal, the pilot's are not.",
         "",
-        "| evaluations a chain | kernel | rms error of log Z | Var log w (95 % interval) | mean ESS | "
+        "| evaluations per chain | kernel | rms error of log Z | Var log w (95 % interval) | mean ESS | "
         "evaluations of the pilot |",
         "|---:|---|---:|---:|---:|---:|",
     ]

@@ -2,8 +2,8 @@
 
     python studies/exchange/exchange_runs.py [--seeds R] [--seconds S]
 
-Each seed has 32 ladders of 32 rungs over 10,000 sweeps, and 1,000 chains of 9,728 steps with a mixing
-schedule and its pilot: 10.24 million sweeps either way. One line a seed and model is appended to
+Each seed has 32 ladders of 32 values of beta over 10,000 sweeps, and 1,000 chains of 9,728 steps with a
+mixing schedule and its pilot: 10.24 million sweeps either way. One line per seed and model is appended to
 `results.jsonl`; what is there is not run again. Then the table of the page is printed. log Z of
 mnist-pcd-500 is the reference of `studies/schedules` (634.5546 ± 0.0017), of the others exact.
 """
@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import annealz
-from annealz.diagnostics import judge
-from annealz.formats.load import load_model
+from annealz.estimators.diagnostics import judge
+from annealz.models.formats.load import load_model
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"

@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.numerics import add_compensated
+from annealz.core.random import Stream
 from annealz.kernels.abstract import AbstractKernel
-from annealz.numerics import add_compensated
 from annealz.paths.abstract import AbstractPath
-from annealz.random import Stream
 
 __all__ = ["anneal_batch"]
 

@@ -1,11 +1,11 @@
-"""Whether chains caught in modes make Var[log w] where that of mixing is not the least.
+"""Whether chains trapped in modes make Var[log w] where that of mixing is not the least.
 
     python studies/schedules/caught.py
 
-One run of 1000 chains a cell. The states in which its chains end are put into eight clusters (k-means, best
-of five starts), which know nothing of the weights. Printed, by cell: Var[log w]; the share of it that lies
-between the clusters; the chains in clusters that hold less than a tenth of the weight their number would
-give them, and the weight that these hold. Minutes on a CPU.
+One run of 1000 chains per cell. The states in which its chains end are put into eight clusters (k-means,
+best of five starts), which know nothing of the weights. Printed, by cell: Var[log w]; the share of it that
+lies between the clusters; the chains in clusters that hold less than a tenth of the weight their number
+would give them, and the weight that these hold. Minutes on a CPU.
 """
 
 from pathlib import Path
@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from annealz.anneal import anneal
+from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.schedules.linear import linear
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.sm08 import sm08
+from annealz.schedules.terrain import Terrain
 from annealz.schedules.varopt import varopt
-from annealz.terrain import Terrain
 from race import NUM_CHAINS, Key, make_path, pilot_of, survey_cell, survey_once
 
 __all__ = ["main", "split"]

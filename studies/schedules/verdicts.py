@@ -312,7 +312,7 @@ def _power(race: Outcome, cells: list[Comparison]) -> str:
     low, high = (f(c.ours / c.theirs for c in cells) for f in (min, max))
     return (
         f"the MSE of mixing is {low:.2f} to {high:.2f} times that of the best other, and "
-        f"{race.record['num_replicates']} replicates tell such a ratio to a factor of {width:.1f} "
+        f"{race.record['num_replicates']} replicates determine such a ratio to a factor of {width:.1f} "
         "either way"
     )
 
@@ -381,12 +381,12 @@ def _uniform_verdict(race: Outcome) -> str:
 
 
 def _trust(race: Outcome, key: Key) -> str:
-    """Whether the ESS tells the error."""
+    """Whether the ESS predicts the error."""
     ess, off = race.column(key, "ess"), race.column(key, "log_z") - race.truth(key.model).log_z
-    foretold = np.sqrt(np.mean(1 / ess - 1 / NUM_CHAINS))
+    predicted = np.sqrt(np.mean(1 / ess - 1 / NUM_CHAINS))
     line = (
         f"- {_where(key)}: the root mean square error of mixing is {np.sqrt((off**2).mean()):.2f} nats, "
-        f"that foretold by its ESS {foretold:.2f}."
+        f"that predicted by its ESS {predicted:.2f}."
     )
     high = off[ess > 100]
     if high.size:

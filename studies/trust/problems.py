@@ -6,7 +6,7 @@
 Exact values: enumeration of the smaller layer or of all states; a closed form (equal weights, Kaufman's
 solution of the square lattice); the transfer matrix (`trust_exact.py`); or what a packaged file records,
 which is an enumeration as well. DBN_11 (tuning), DBN_12 and DBN_14 (testing) are files of the UAI 2014
-competition that are not part of this repository: `--uai FOLDER` tells where they are.
+competition that are not part of this repository: `--uai FOLDER` says where they are.
 
 Weights J between all units, a_i = -J D / 2, b_j = -J M / 2 are symmetric under the exchange of zeros and
 ones: two phases of equal mass. `tilt` makes the phase of ones e^tilt times as heavy, by the hidden biases:
@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.formats.load import load_binary
 from annealz.models.abstract import AbstractModel
 from annealz.models.dbm import DBM
 from annealz.models.exact import exact_log_z
 from annealz.models.exact_ising import CRITICAL_COUPLING
+from annealz.models.formats.load import load_binary
 from annealz.models.gaussian_rbm import GaussianRBM
 from annealz.models.ising import Ising
 from annealz.models.potts import Potts
@@ -363,7 +363,7 @@ TUNING = (
     Problem("glass-14x80", "normal weights of width 2", lambda: _glass(14, 80, 2.0, seed=35)),
     Problem("glass-20x30", "normal weights of width 6", lambda: _glass(20, 30, 6.0, seed=34)),
     Problem("weak-12x30", "normal weights of width 0.5", lambda: _glass(12, 30, 0.5, seed=13)),
-    Problem("sparse-18x40", "4 weights of ± 5 a row", lambda: _sparse(18, 40, 4, 5.0, seed=14)),
+    Problem("sparse-18x40", "4 weights of ± 5 per row", lambda: _sparse(18, 40, 4, 5.0, seed=14)),
     Problem(
         "dark-16x100",
         "visible biases of −3, strokes of 12",
@@ -461,8 +461,8 @@ TESTING = (
     ),
     Problem("glass-15x70", "normal weights of width 2.5", lambda: _glass(15, 70, 2.5, seed=47)),
     Problem("glass-18x24", "normal weights of width 1.5", lambda: _glass(18, 24, 1.5, seed=48)),
-    Problem("sparse-20x60", "3 weights of ± 8 a row", lambda: _sparse(20, 60, 3, 8.0, seed=36)),
-    Problem("sparse-16x24", "6 weights of ± 3 a row", lambda: _sparse(16, 24, 6, 3.0, seed=37)),
+    Problem("sparse-20x60", "3 weights of ± 8 per row", lambda: _sparse(20, 60, 3, 8.0, seed=36)),
+    Problem("sparse-16x24", "6 weights of ± 3 per row", lambda: _sparse(16, 24, 6, 3.0, seed=37)),
     Problem(
         "dark-18x160",
         "visible biases of −4, strokes of 16",

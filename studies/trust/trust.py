@@ -3,10 +3,10 @@
     python studies/trust/trust.py [--set tuning|testing|ferromagnets] [--problems NAME …] [--seeds R]
         [--uai FOLDER] [--steps K] [--chains N] [--two-sided] [--jobs J] [--seconds S] [--out FOLDER]
 
-    FOLDER/results/NAME.jsonl    one line a run, appended as it comes; what is there is not run again
+    FOLDER/results/NAME.jsonl    one line per run, appended as it comes; what is there is not run again
                                  (results-two-sided with --two-sided)
 
-The status of a line is judged without the exact value: what is found by comparing with it is left out.
+The status of a line is found without the exact value: what is found by comparing with it is left out.
 `trust_page.py` writes the tables. Several jobs are processes of their own, a problem each;
 JAX_PLATFORMS=cpu keeps them off an accelerator.
 """
@@ -74,9 +74,9 @@ def run_problem(
     missing = sorted(set(range(num_seeds)) - {row["index"] for row in done})
     if not missing or time.time() > end:
         return len(missing)
-    from annealz.log_z import estimate_log_z
-    from annealz.random import derive_seed
-    from annealz.versions import versions
+    from annealz.core.random import derive_seed
+    from annealz.core.versions import versions
+    from annealz.workflows.log_z import estimate_log_z
 
     model, exact = problem.build(uai)
     _end_line(file)
@@ -173,8 +173,8 @@ def main() -> int:
     parser.add_argument("--set", choices=list(SETS))
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), metavar="NAME")
     parser.add_argument("--seeds", type=int, default=NUM_SEEDS)
-    parser.add_argument("--steps", type=int, help="in the place of the default")
-    parser.add_argument("--chains", type=int, help="in the place of the default")
+    parser.add_argument("--steps", type=int, help="instead of the default")
+    parser.add_argument("--chains", type=int, help="instead of the default")
     parser.add_argument("--two-sided", action="store_true")
     parser.add_argument("--uai", type=Path, help="folder of DBN_11.uai, DBN_12.uai, DBN_14.uai")
     parser.add_argument("--jobs", type=int, default=1)

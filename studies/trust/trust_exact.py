@@ -16,8 +16,8 @@ All in float64, from the parameters in float32 that the model holds.
 import numpy as np
 from scipy.special import comb
 
+from annealz.core.numerics import log_sum
 from annealz.models.rbm import RBM
-from annealz.numerics import log_sum
 
 __all__ = ["equal_log_terms", "equal_log_z", "ising_strip_log_z", "potts_strip_log_z"]
 

@@ -1,4 +1,4 @@
-"""The small trained RBMs of the study, made anew in a minute: `trained/NAME.npz`, without the means.
+"""The small trained RBMs of the study, made again in a minute: `trained/NAME.npz`, without the means.
 
 bars-cd1      bars and stripes, 5 × 5, 12 hidden units, CD1
 digits-pcd    handwritten digits of 8 × 8 (scikit-learn's), black or white, 18 hidden units, PCD

@@ -47,7 +47,7 @@ def read_uai(path: Path) -> tuple[RBM, float]:
     couplings = couplings + couplings.T
     colours = two_colours(couplings != 0)
     if colours is None:
-        raise ValueError(f"{path.name} has no two colours, so that it is no RBM.")
+        raise ValueError(f"{path.name} has no two colours, so that it is not an RBM.")
     visible, hidden = np.flatnonzero(colours == 0), np.flatnonzero(colours == 1)
     return RBM(couplings[np.ix_(hidden, visible)], biases[hidden], biases[visible]), constant
 

@@ -1,4 +1,4 @@
-"""Broken variants of a pair of runs, and which check tells.
+"""Broken variants of a pair of runs, and which check finds them.
 
 The kernel is a scan: one unit after the other in a fixed order, which leaves p_beta invariant and is not
 reversible; its reversal scans in the opposite order. Mutants:
@@ -6,10 +6,10 @@ reversible; its reversal scans in the opposite order. Mutants:
     unreversed      comes down in the order in which it went up
     not invariant   the latent units' logits are shifted, and nothing is reversed
     wrong draws     the reverse run starts from exact draws of another model, half as strong
-    wrong sign      log w of reverse chains in the place of -log w: 1/w averaged for w
+    wrong sign      log w of reverse chains instead of -log w: 1/w averaged for w
     forward twice   1/w of forward chains averaged for w of reverse ones
 
-and of the estimator from reverse chains alone, log mean 1/w_R in the place of -log mean w_R.
+and of the estimator from reverse chains alone, log mean 1/w_R instead of -log mean w_R.
 """
 
 import csv
@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.anneal import anneal
-from annealz.files import write_atomic
+from annealz.core.storage.files import write_atomic
+from annealz.engine.anneal import anneal
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.exact import exact_samples
 from annealz.models.rbm import RBM

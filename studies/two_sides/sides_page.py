@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.files import write_atomic
+from annealz.core.storage.files import write_atomic
 from sides_mutants import MILD, MILD_CHAINS, MILD_STEPS, read_checks
 from sides_mutants import NUM_CHAINS as MUTANT_CHAINS
 from sides_mutants import NUM_STEPS as MUTANT_STEPS
@@ -131,8 +131,8 @@ beyond {LIMIT:.0f} on its wrong side. Half moments: E_F[√w] = (Z_B/Z_A) E_R[�
   be seen: the row of {MILD.split(", ")[1]} (K = {MILD_STEPS}, {MILD_CHAINS:,} chains a side).
 - A kernel that is not invariant breaks the mean weight and the Crooks check and not the sandwich: its work
   only dissipates more.
-- From reverse chains alone, log mean 1/w_R in the place of −log mean w_R is {inverted:+.2f} nats off
-  (rightly averaged: {right:+.2f}); it too lies above the exact value, so that no bound can tell.
+- From reverse chains alone, log mean 1/w_R instead of −log mean w_R is {inverted:+.2f} nats off
+  (rightly averaged: {right:+.2f}); it too lies above the exact value, so that no bound can show it.
 """
 
 
@@ -256,7 +256,7 @@ Verdict, unbiased (|z| < {LIMIT:.0f}) on all {len(is_unbiased)}: **{_holds(all(i
 
 ### Error at equal cost
 
-Same K, same {RUN_CHAINS:,} chains a run. The ratio is of mean squared errors of log Z, resampled over
+Same K, same {RUN_CHAINS:,} chains per run. The ratio is of mean squared errors of log Z, resampled over
 plain, with its bootstrap interval (95 %): of the runs as they came, and over {NUM_SHUFFLES} random cuts
 into runs of the same islands and groups of {ISLAND} chains, which are the units of that bootstrap. Time:
 CPU seconds of a sweep, resampled over plain, the median over parts of a cell (only where there are several,
@@ -277,7 +277,7 @@ Where Var[log w] < 1 no difference is shown (the interval holds 1):
 Nominal 0.95, over runs of 20 islands: as they came, and over {NUM_SHUFFLES} random cuts of the same islands
 into runs, which has less noise. "ok" is the status; only such intervals are promised. z: 2.5 and 97.5 %
 quantiles of the error in its own standard errors; large islands are rare and a run without them is low with
-a small error, so that 2.6 standard errors low is no rare thing (`mnist-pcd-20`, seed 0 of the front door).
+a small error, so that 2.6 standard errors low is not rare (`mnist-pcd-20`, seed 0 of the front door).
 The rule was chosen on other models (`islands.py`), when most rows here had been seen; K = 7 and 4 of rbm
 15x40, K = 4 of rbm 12x30 and rbm 20x50 1.0 were run after it was fixed.
 

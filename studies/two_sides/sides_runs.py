@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annealz.anneal import anneal
-from annealz.formats.archive import load_archive, save_archive
+from annealz.core.random import derive_seed
+from annealz.core.storage.archive import load_archive, save_archive
+from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.random import derive_seed
 from sides_statistics import log_means
 from sides_systems import SEED, system
 
@@ -95,7 +95,7 @@ def run_cell(cell: Cell, folder: Path, until: float) -> bool:
         return False
     schedule = it.schedule(cell.schedule, cell.num_steps)
     if record and record["schedule_digest"] != schedule.digest:
-        raise ValueError(f"{file} was run over another schedule: remove it to run it anew.")
+        raise ValueError(f"{file} was run over another schedule: remove it to run it again.")
     draws = None
     if cell.side == "reverse":
         draws = it.draws(cell.num_parts * cell.part_chains, derive_seed(SEED, *cell[:4], "draws"))

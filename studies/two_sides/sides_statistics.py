@@ -13,10 +13,10 @@ import dataclasses
 import numpy as np
 from scipy import stats
 
-from annealz.bar import bar
-from annealz.islands import judge_islands
-from annealz.sandwich import sandwich
-from annealz.status import Status
+from annealz.estimators.bar import bar
+from annealz.estimators.islands import judge_islands
+from annealz.estimators.sandwich import sandwich
+from annealz.estimators.status import Status
 
 LEVEL = 0.95
 NUM_RESAMPLES = 9999

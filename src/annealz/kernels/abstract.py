@@ -12,7 +12,7 @@ from typing import NamedTuple
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from annealz.random import Bits
+from annealz.core.random import Bits
 
 __all__ = ["AbstractKernel", "Tuned"]
 
@@ -75,5 +75,5 @@ class AbstractKernel(eqx.Module):
         """The kernel whose step is the time reversal of this one's, at every beta."""
         raise ValueError(
             f"a run in reverse needs the reversal of its kernel, and {type(self).__name__} does not "
-            "tell it: define `reversed`, which returns self where the kernel is reversible."
+            "define it: define `reversed`, which returns self where the kernel is reversible."
         )

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.mixture import MixturePairPath
 from annealz.paths.pairs import PairPath
-from annealz.random import Bits
 
 __all__ = ["ColourGibbs", "colour_graph", "two_colours"]
 
@@ -71,7 +71,7 @@ class ColourGibbs(AbstractKernel):
 
 
 def two_colours(is_coupled: np.ndarray) -> np.ndarray | None:
-    """The colour of every unit, 0 or 1, so that no two of one colour are coupled; None where none is."""
+    """Colours 0 or 1 of all units, no two of one colour coupled; None if that is impossible."""
     colours = np.full(len(is_coupled), -1)
     for root in range(len(is_coupled)):
         if colours[root] >= 0:

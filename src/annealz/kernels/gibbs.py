@@ -10,9 +10,9 @@ is the same from s to t as from t to s: the kernel is its own reversal.
 
 from jaxtyping import Array, Float
 
+from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractLatentPath
-from annealz.random import Bits
 
 __all__ = ["BlockGibbs"]
 

@@ -23,10 +23,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.kernels.tuning import AbstractTunedKernel, Tuning, as_tuning, log_density_and_gradient
+from annealz.core.random import Bits
+from annealz.kernels.adaptation import (
+    AbstractTunedKernel,
+    Tuning,
+    as_tuning,
+    log_density_and_gradient,
+)
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.phase import PhasePath
-from annealz.random import Bits
 
 __all__ = ["HAIS"]
 

@@ -2,10 +2,10 @@
 
 A chain's key of JAX's generator is a function of (seed, purpose, chain, step) alone. In u = x / scales:
 
-    HMC    p ~ N(0, 1), L leapfrog steps of size e, Metropolis             L + 1 evaluations a sweep
+    HMC    p ~ N(0, 1), L leapfrog steps of size e, Metropolis             L + 1 evaluations per sweep
     MALA   u + e^2 / 2 gradient + e N(0, 1), Metropolis                    2
 
-The momentum of HMC is drawn anew each time, so that on positions both kernels are their own reversals. The
+The momentum of HMC is drawn again each time, so that on positions both kernels are their own reversals. The
 step of HMC is multiplied by a uniform number from 0.8 to 1.2, of each chain and sweep, so that no
 trajectory has the length of a period for ever.
 """
@@ -17,9 +17,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import ArrayLike
 
-from annealz.kernels.tuning import AbstractTunedKernel, Tuning, as_tuning
+from annealz.core.random import Bits
+from annealz.kernels.adaptation import AbstractTunedKernel, Tuning, as_tuning
 from annealz.paths.abstract import AbstractPath
-from annealz.random import Bits
 
 __all__ = ["HMC", "MALA"]
 

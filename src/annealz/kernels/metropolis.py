@@ -1,6 +1,6 @@
 """Random-walk Metropolis: a Gaussian step, accepted by Metropolis's test. No gradient is used.
 
-    u -> u + e N(0, 1),   u = x / scales                                    2 evaluations a sweep
+    u -> u + e N(0, 1),   u = x / scales                                    2 evaluations per sweep
 
 Symmetric, so the kernel is its own reversal.
 """
@@ -10,9 +10,9 @@ from typing import ClassVar
 import jax.numpy as jnp
 from jaxtyping import ArrayLike
 
-from annealz.kernels.tuning import AbstractTunedKernel, Tuning, as_tuning
+from annealz.core.random import Bits
+from annealz.kernels.adaptation import AbstractTunedKernel, Tuning, as_tuning
 from annealz.paths.abstract import AbstractPath
-from annealz.random import Bits
 
 __all__ = ["RandomWalk"]
 

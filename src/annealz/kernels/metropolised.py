@@ -9,9 +9,9 @@ where g_beta is the law that the proposal leaves invariant. That leaves p_beta i
 
 import jax.numpy as jnp
 
+from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.q_path import QPath
-from annealz.random import Bits
 
 __all__ = ["Metropolised"]
 
@@ -51,7 +51,7 @@ class Metropolised(AbstractKernel):
 
     def step(self, bits: Bits, x, path: QPath, beta):
         def log_excess(x):
-            """log p_beta - log g_beta, but for a constant; both are counted from the common start."""
+            """log p_beta - log g_beta, up to a constant; both are counted from the common start."""
             start = jnp.zeros_like(jnp.asarray(beta, jnp.float32))
             return path.above_start(x, beta) - path.between.log_ratio(x, start, beta)
 

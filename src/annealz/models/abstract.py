@@ -3,7 +3,7 @@
     model -> base (exact draws, exact log Z) -> path from base to model -> kernel along the path
 
 A model names its base, path and kernel by default; whoever estimates its log Z may give others. A new model
-must tell its name, its base, its kernel, and its path or its `log_density`.
+must define its name, its base, its kernel, and its path or its `log_density`.
 """
 
 import abc
@@ -14,12 +14,12 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.fingerprint import fingerprint
+from annealz.core.storage.fingerprint import fingerprint
 
 if TYPE_CHECKING:  # they come later in the flow
-    from annealz.bases.abstract import AbstractBase
     from annealz.kernels.abstract import AbstractKernel
     from annealz.paths.abstract import AbstractPath
+    from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["AbstractModel"]
 
@@ -63,11 +63,11 @@ class AbstractModel(eqx.Module):
 
     def base(self) -> "AbstractBase":
         """The base by default."""
-        raise ValueError(f"{type(self).__name__} tells no base: define `base`, or give one.")
+        raise ValueError(f"{type(self).__name__} has no base: define `base`, or give one.")
 
     def choose_base(self, base: Any = "auto", data: Any = None) -> "AbstractBase":
         """The base of this name, "auto" the default one, or the base that is given, if it fits."""
-        from annealz.bases.abstract import AbstractBase
+        from annealz.paths.bases.abstract import AbstractBase
 
         if data is not None:
             raise ValueError(
@@ -105,7 +105,7 @@ class AbstractModel(eqx.Module):
 
     def log_density(self, x, /) -> Float[Array, " chains"]:
         """log p*(x) of every chain."""
-        raise ValueError(f"{type(self).__name__} tells no log_density: define it, or `path`.")
+        raise ValueError(f"{type(self).__name__} has no log_density: define it, or `path`.")
 
     def check(self) -> None:
         """Refuse parameters that make no distribution, by a ValueError."""

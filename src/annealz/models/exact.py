@@ -18,10 +18,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.special import expit
 
+from annealz.core.numerics import log_sum
+from annealz.core.random import check_seed
+from annealz.core.weights import draw_independent
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM
-from annealz.numerics import log_sum
-from annealz.random import check_seed
 
 __all__ = [
     "MAX_UNITS",
@@ -31,6 +32,7 @@ __all__ = [
     "exact_samples",
     "is_enumerable",
     "log_probabilities",
+    "states_of",
 ]
 
 MAX_UNITS = 25
@@ -66,6 +68,11 @@ def exact_log_z_if_cheap(model: RBM) -> float | None:
     """log Z of a model so small that enumerating it takes no time, else None."""
     small, other = sorted((model.num_hidden, model.num_visible))
     return exact_log_z(model) if is_enumerable(model) and 2**small * other <= _CHEAP else None
+
+
+def states_of(numbers: np.ndarray, num_units: int) -> np.ndarray:
+    """The states of these numbers, float64 (states, units); unit i is bit i."""
+    return (numbers[:, None] >> np.arange(num_units) & 1).astype(np.float64)
 
 
 def log_probabilities(model: RBM, progress: Progress | None = None) -> np.ndarray:
@@ -119,10 +126,8 @@ def exact_samples(
         raise ValueError(f"num_samples must be at least 1, got {num_samples}.")
     layers = _Layers(model)
     generator = np.random.default_rng(check_seed(seed))
-    cumulative = np.cumsum(np.exp(log_probabilities(model, progress)))
-    uniforms = generator.random(num_samples) * cumulative[-1]
-    states = np.minimum(np.searchsorted(cumulative, uniforms, side="right"), cumulative.size - 1)
-    small = (states[:, None] >> np.arange(layers.num_small) & 1).astype(np.float32)
+    states = draw_independent(np.exp(log_probabilities(model, progress)), generator, num_samples)
+    small = states_of(states, layers.num_small).astype(np.float32)
     other = np.empty((num_samples, layers.num_other), np.float32)
     rows = max(1, _TILE // layers.num_other)
     for start in range(0, num_samples, rows):
@@ -161,11 +166,11 @@ class _Layers:
     def states(self, start: int) -> np.ndarray:
         """States start .. start + tile_size - 1 as float64 bits (tile, small)."""
         numbers = np.arange(start, start + self.tile_size)
-        return (numbers[:, None] >> np.arange(self.num_small) & 1).astype(np.float64)
+        return states_of(numbers, self.num_small)
 
     def fields(self, tile: int) -> np.ndarray:
         """f = d + W^T s of the states of a tile: (tile, other)."""
-        high = self._bits(tile * self.tile_size)
+        high = states_of(np.array([tile * self.tile_size]), self.num_small)[0]
         return self._table + (self.other_bias + high @ self.weights)
 
     def log_weights(self, tile: int) -> np.ndarray:
@@ -180,9 +185,6 @@ class _Layers:
         for start in range(0, self.num_other, _GROUP):
             total += np.log(fields[:, start : start + _GROUP].prod(-1))
         return total
-
-    def _bits(self, number: int) -> np.ndarray:
-        return (number >> np.arange(self.num_small) & 1).astype(np.float64)
 
 
 def _log_weights(model: RBM, progress: Progress | None) -> np.ndarray:

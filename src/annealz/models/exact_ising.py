@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from annealz.numerics import log_sum
+from annealz.core.numerics import log_sum
 
 __all__ = ["CRITICAL_COUPLING", "square_ising_log_z"]
 

@@ -2,17 +2,18 @@
 
     log p*(h) = a.h + A(b + W^T h) + f,      Z = sum over 2^m states of p*(h)
 
-A is what the visible units leave when they are summed out (`annealz.units`).
+A is what the visible units leave when they are summed out (`annealz.core.units`).
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from annealz.models.exact import MAX_UNITS
-from annealz.numerics import log_sum
-from annealz.random import check_seed
-from annealz.units import AbstractUnits
+from annealz.core.numerics import log_sum
+from annealz.core.random import check_seed
+from annealz.core.units import AbstractUnits
+from annealz.core.weights import draw_independent
+from annealz.models.exact import MAX_UNITS, states_of
 
 __all__ = ["draw_hidden", "is_cheap", "log_sum_of_hidden"]
 
@@ -43,10 +44,9 @@ def draw_hidden(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Independent draws of the hidden units (draws, hidden), and the fields of the visible ones."""
     log_weights = np.concatenate(list(_tables(weights, hidden_bias, visible_bias, units)))
-    sums = np.cumsum(np.exp(log_weights - log_weights.max()))
-    levels = np.random.default_rng(check_seed(seed)).random(num_draws) * sums[-1]
-    chosen = np.minimum(np.searchsorted(sums, levels, side="right"), sums.size - 1)
-    hidden = _states(chosen, len(hidden_bias))
+    generator = np.random.default_rng(check_seed(seed))
+    chosen = draw_independent(np.exp(log_weights - log_weights.max()), generator, num_draws)
+    hidden = states_of(chosen, len(hidden_bias))
     return hidden.astype(np.float32), visible_bias + hidden @ weights
 
 
@@ -60,9 +60,5 @@ def _tables(weights, hidden_bias, visible_bias, units: AbstractUnits) -> Iterato
         )
     size = max(1, _TABLE // len(visible_bias))
     for first in range(0, 2**count, size):
-        hidden = _states(np.arange(first, min(first + size, 2**count)), count)
+        hidden = states_of(np.arange(first, min(first + size, 2**count)), count)
         yield hidden @ hidden_bias + units.exact_log_z(visible_bias + hidden @ weights)
-
-
-def _states(numbers: np.ndarray, count: int) -> np.ndarray:
-    return (numbers[:, None] >> np.arange(count) & 1).astype(np.float64)

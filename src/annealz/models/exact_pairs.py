@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from annealz.numerics import log_sum
-from annealz.random import check_seed
+from annealz.core.numerics import log_sum
+from annealz.core.random import check_seed
+from annealz.core.weights import draw_independent
 
 __all__ = ["draw_states", "is_cheap", "log_sum_of_states"]
 
@@ -31,9 +32,8 @@ def log_sum_of_states(path: Any) -> float:
 def draw_states(path: Any, num_draws: int, seed: int) -> np.ndarray:
     """Independent draws (draws, units) of the model at the end of a `PairPath`."""
     energies = np.concatenate([energies for _, energies in _tables(path)])
-    sums = np.cumsum(np.exp(energies - energies.max()))
-    levels = np.random.default_rng(check_seed(seed)).random(num_draws) * sums[-1]
-    chosen = np.minimum(np.searchsorted(sums, levels, side="right"), sums.size - 1)
+    generator = np.random.default_rng(check_seed(seed))
+    chosen = draw_independent(np.exp(energies - energies.max()), generator, num_draws)
     num_units, num_states = path.start.shape
     return _digits(chosen, num_units, num_states).astype(np.float32)
 

@@ -97,8 +97,8 @@ class SquareIsing(AbstractModel):
                 )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.bernoulli import BernoulliBase
-        from annealz.bases.choose import choose_named
+        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.paths.bases.choose import choose_named
 
         fields = np.full(self.num_units, 2 * self.field)
         options = {
@@ -108,12 +108,12 @@ class SquareIsing(AbstractModel):
         return choose_named(options, base, data, BernoulliBase, self.num_units)
 
     def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.paths.bases.bernoulli import BernoulliBase
 
         return BernoulliBase.uniform(self.num_units)
 
     def named_bases(self):
-        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.paths.bases.bernoulli import BernoulliBase
 
         fields = np.full(self.num_units, 2 * self.field)
         bases = {"uniform": self.flat_base}
@@ -122,9 +122,9 @@ class SquareIsing(AbstractModel):
         return bases
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.lattice import colour_sites
+        from annealz.paths.bases.mixture import MixtureBase
         from annealz.paths.lattice import LatticePath
+        from annealz.paths.lattice_product import colour_sites
         from annealz.paths.mixture import mixture_path
 
         if isinstance(base, MixtureBase):
@@ -157,9 +157,9 @@ class SquareIsing(AbstractModel):
         return self.num_units <= 50  # one colour can be enumerated
 
     def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        from annealz.lattice import colour_sites
         from annealz.models.exact import exact_samples
         from annealz.models.rbm import RBM
+        from annealz.paths.lattice_product import colour_sites
 
         even, odd = colour_sites(self.height, self.width)
         model = self.as_ising()

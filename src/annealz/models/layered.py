@@ -1,6 +1,6 @@
 """What RBMs with visible units of another kind have in common: paths, enumeration and exact draws.
 
-log p*(v, h) = b.e(v) + r(v) + a.h + h.W e(v) + f         h in {0, 1}^M; e and r as in `annealz.units`
+log p*(v, h) = b.e(v) + r(v) + a.h + h.W e(v) + f         h in {0, 1}^M; e and r as in `annealz.core.units`
 """
 
 import abc
@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.units import AbstractUnits, BernoulliUnits
 from annealz.models.abstract import AbstractModel
-from annealz.units import AbstractUnits, BernoulliUnits
 
 __all__ = ["AbstractLayered"]
 
@@ -43,7 +43,7 @@ class AbstractLayered(AbstractModel):
         return self.hidden_bias.shape[0]
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
+        from annealz.paths.bases.mixture import MixtureBase
         from annealz.paths.layers import LayerPath
         from annealz.paths.mixture import mixture_path
 
@@ -80,8 +80,8 @@ class AbstractLayered(AbstractModel):
         return self.num_hidden <= MAX_UNITS
 
     def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        from annealz.core.random import Stream
         from annealz.models.exact_layers import draw_hidden
-        from annealz.random import Stream
 
         hidden, fields = draw_hidden(*self._in_float64(), self.units, num_draws, seed)
         if marginal == "hidden":

@@ -110,8 +110,8 @@ class LogDensity(AbstractModel):
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         """A GaussianBase, or one by name: standard, laplace, pilot; auto is pilot."""
-        from annealz.bases.fit import fit_laplace, fit_pilot
-        from annealz.bases.gaussian import GaussianBase
+        from annealz.models.fit_base import fit_laplace, fit_pilot
+        from annealz.paths.bases.gaussian import GaussianBase
 
         if not isinstance(base, str) or data is not None:
             return super().choose_base(base, data)

@@ -87,8 +87,8 @@ class Potts(AbstractModel):
             )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.categorical import CategoricalBase
-        from annealz.bases.choose import choose_named
+        from annealz.paths.bases.categorical import CategoricalBase
+        from annealz.paths.bases.choose import choose_named
 
         options = {
             "uniform": self.flat_base,
@@ -97,12 +97,12 @@ class Potts(AbstractModel):
         return choose_named(options, base, data, CategoricalBase, self.num_units)
 
     def flat_base(self):
-        from annealz.bases.categorical import CategoricalBase
+        from annealz.paths.bases.categorical import CategoricalBase
 
         return CategoricalBase.uniform(self.num_units, self.num_states)
 
     def named_bases(self):
-        from annealz.bases.categorical import CategoricalBase
+        from annealz.paths.bases.categorical import CategoricalBase
 
         bases = {"uniform": self.flat_base}
         if np.any(self.fields):
@@ -110,7 +110,7 @@ class Potts(AbstractModel):
         return bases
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
+        from annealz.paths.bases.mixture import MixtureBase
         from annealz.paths.mixture import mixture_path
         from annealz.paths.pairs import PairPath
 

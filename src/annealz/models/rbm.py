@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.products import matmul
 from annealz.models.abstract import AbstractModel
-from annealz.products import matmul
 
 __all__ = ["RBM", "real_array"]
 
@@ -31,8 +31,8 @@ class RBM(AbstractModel):
     hidden_bias : (hidden,)
     visible_bias : (visible,)
     visible_means : (visible,), optional
-        Mean of each visible unit over the training data, where it is known. It is no part of the
-        distribution: the base rate base is built from it.
+        Mean of each visible unit over the training data, where it is known. It is not part of
+        the distribution: the base rate base is built from it.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class RBM(AbstractModel):
         type(self).checked(self.weights, self.hidden_bias, self.visible_bias, self.visible_means)
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.choose import choose_base
+        from annealz.paths.bases.choose import choose_base
 
         return choose_base(self, base, data)
 
@@ -151,17 +151,17 @@ class RBM(AbstractModel):
         return True
 
     def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.paths.bases.bernoulli import BernoulliBase
 
         return BernoulliBase.uniform(self.num_visible)
 
     def named_bases(self):
-        from annealz.bases.choose import named_bases
+        from annealz.paths.bases.choose import named_bases
 
         return named_bases(self)
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase, check_units
+        from annealz.paths.bases.mixture import MixtureBase, check_units
         from annealz.paths.geometric import GeometricPath
         from annealz.paths.mixture import mixture_path
 

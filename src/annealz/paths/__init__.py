@@ -12,4 +12,3 @@ from annealz.paths.pairs import PairPath as PairPath
 from annealz.paths.phase import PhasePath as PhasePath
 from annealz.paths.q_path import QPath as QPath
 from annealz.paths.tempered import TemperedPath as TemperedPath
-from annealz.paths.trajectory import TrajectoryPath as TrajectoryPath

@@ -10,8 +10,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from annealz.bases.abstract import AbstractBase
-from annealz.random import Bits
+from annealz.core.random import Bits
+from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["AbstractBipartitePath", "AbstractLatentPath", "AbstractPath"]
 
@@ -81,7 +81,7 @@ class AbstractPath(eqx.Module):
         return x
 
     def state(self, bits: Bits, position) -> Float[Array, "chains ..."]:
-        """The state that stands for these values of the model's variables, one a chain.
+        """The state that stands for these values of the model's variables, one per chain.
 
         Of what the model does not know, such as momenta, `bits` give a draw.
         """

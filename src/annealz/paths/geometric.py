@@ -15,18 +15,22 @@ unit is worth log 2 at beta = 0, and log Z_B is the model's own log Z.
 XLA merges the equal products of one step, and a step costs two matrix products (counted in a test).
 """
 
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from annealz.bases.abstract import AbstractBase
-from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.mixture import MixtureBase
-from annealz.models.rbm import RBM
-from annealz.names import MARGINALS
+from annealz.core.names import MARGINALS
+from annealz.core.products import BinaryProduct
+from annealz.core.units import BernoulliUnits
 from annealz.paths.abstract import AbstractBipartitePath
+from annealz.paths.bases.abstract import AbstractBase
+from annealz.paths.bases.bernoulli import BernoulliBase
+from annealz.paths.bases.mixture import MixtureBase
 from annealz.paths.layers import AbstractLayerPath
-from annealz.products import BinaryProduct
-from annealz.units import BernoulliUnits
+
+if TYPE_CHECKING:
+    from annealz.models.rbm import RBM
 
 __all__ = ["GeometricPath"]
 
@@ -40,7 +44,7 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
     model : the RBM at beta = 1
     marginal : the layer whose states are annealed; the other one is summed out of the weights
     logits : of visible and hidden units at beta = 0; by default those of the base, and zeros
-    offset : a constant of log p* at beta = 1, for models that are an RBM but for one
+    offset : a constant of log p* at beta = 1, for models that are an RBM plus a constant
 
     Examples
     --------
@@ -63,7 +67,7 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
     def __init__(
         self,
         base: BernoulliBase | MixtureBase,
-        model: RBM,
+        model: "RBM",
         marginal: str = "visible",
         *,
         logits: tuple[Float[Array, " visible"], Float[Array, " hidden"]] | None = None,

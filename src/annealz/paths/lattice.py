@@ -2,17 +2,17 @@
 
 With units of 0 and 1 for spins down and up (`models/ising.py`) the model is an RBM whose layers are the
 colours, and its path that of `geometric.py`. Products with its weights are sums over four neighbours
-(`annealz.lattice`).
+(`annealz.paths.lattice_product`).
 """
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from annealz.bases.abstract import AbstractBase
-from annealz.lattice import LatticeProduct
+from annealz.core.units import BernoulliUnits
 from annealz.paths.abstract import AbstractBipartitePath
+from annealz.paths.bases.abstract import AbstractBase
+from annealz.paths.lattice_product import LatticeProduct
 from annealz.paths.layers import AbstractLayerPath
-from annealz.units import BernoulliUnits
 
 __all__ = ["LatticePath"]
 

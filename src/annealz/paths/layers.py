@@ -1,7 +1,7 @@
 """The algebra of a path between two layers, one of which is summed out.
 
 States s see the latent units l through fields that are linear in e(s), what units of their kind multiply
-(`annealz.units`), and parameters that move linearly with beta. On the joint space that is the geometric
+(`core/units.py`), and parameters that move linearly with beta. On the joint space that is the geometric
 path p_A^(1-beta) p_B^beta from layers that are independent at its start. With W (latent, state),
 
     log p*_beta(s) = c_beta.e(s) + r(s) + A(z) + beta f,    c_beta = (1-beta) c_A + beta c_B
@@ -26,10 +26,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.products import BinaryProduct, matmul
+from annealz.core.random import Bits
+from annealz.core.units import AbstractUnits
 from annealz.paths.abstract import AbstractLatentPath
-from annealz.products import BinaryProduct, matmul
-from annealz.random import Bits
-from annealz.units import AbstractUnits
 
 __all__ = ["AbstractLayerPath", "LayerPath"]
 

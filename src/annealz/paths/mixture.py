@@ -28,13 +28,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.bases.mixture import MixtureBase, check_units, draw_one_of
+from annealz.core.products import BinaryProduct, matmul
+from annealz.core.random import Bits
+from annealz.core.units import AbstractUnits
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
+from annealz.paths.bases.mixture import MixtureBase, check_units, draw_one_of
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.pairs import PairPath
-from annealz.products import BinaryProduct, matmul
-from annealz.random import Bits
-from annealz.units import AbstractUnits
 
 __all__ = ["AbstractMixturePath", "MixtureLayerPath", "MixturePairPath", "mixture_path"]
 

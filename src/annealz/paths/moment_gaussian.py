@@ -15,7 +15,7 @@ of terms that are all of the size of the step: with y = x - mu_0, P = Sigma^-1 a
     y_1.P_1 y_1 - y.P_0 y = -(P_1 y).D (P_0 y) - 2 (mu_1 - mu_0).P_1 y + (mu_1 - mu_0).P_1 (mu_1 - mu_0)
     log det Sigma_1 / det Sigma_0 = sum_i log1p(e_i),    e the eigenvalues of L^-1 D L^-T,  Sigma_0 = L L^T
 
-Decompositions are taken at every beta anew: this path is for a few dimensions, where its draws
+Decompositions are computed again at every beta: this path is for a few dimensions, where its draws
 (`annealz.testing.PerfectKernel`) are exact.
 """
 
@@ -26,10 +26,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.bases.gaussian import GaussianBase
+from annealz.core.products import matmul
+from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.products import matmul
-from annealz.random import Bits
+from annealz.paths.bases.gaussian import GaussianBase
 
 __all__ = ["GaussianMomentPath"]
 

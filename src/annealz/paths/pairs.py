@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.random import Bits
+from annealz.core.units import SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
-from annealz.random import Bits
-from annealz.units import SoftmaxUnits
 
 __all__ = ["PairPath"]
 

@@ -7,9 +7,9 @@ increment and slope are those of the positions alone.
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from annealz.bases.abstract import AbstractBase
+from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.random import Bits
+from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["PhasePath"]
 

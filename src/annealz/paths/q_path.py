@@ -23,8 +23,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.random import Bits
 
 __all__ = ["QPath"]
 
@@ -87,7 +87,7 @@ class QPath(AbstractPath):
         gap = self._gap(x)
         excess, whole = self._parts(gap, beta0)
         share = (beta1 - beta0) * excess / whole
-        is_small = jnp.abs(share) < 0.5  # not so where it is no number
+        is_small = jnp.abs(share) < 0.5  # false for NaN
         near = jnp.log1p(jnp.where(is_small, share, 0.0)) / self.rest
         return jnp.where(is_small, near, self._above(gap, beta1) - self._above(gap, beta0))
 

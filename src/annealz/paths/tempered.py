@@ -9,20 +9,24 @@ all alike and a kernel need not know S. log p*_A is then -|z|^2 / 2. Both ends a
 of x, dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own.
 """
 
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from annealz.bases.abstract import AbstractBase
-from annealz.bases.gaussian import GaussianBase
-from annealz.models.abstract import AbstractModel
+from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.random import Bits
+from annealz.paths.bases.abstract import AbstractBase
+from annealz.paths.bases.gaussian import GaussianBase
+
+if TYPE_CHECKING:
+    from annealz.models.abstract import AbstractModel
 
 __all__ = ["TemperedPath"]
 
 
 class TemperedPath(AbstractPath):
-    """From a base to a model that tells its `log_density`.
+    """From a base to a model that defines `log_density`.
 
     Examples
     --------
@@ -35,9 +39,9 @@ class TemperedPath(AbstractPath):
     """
 
     base: AbstractBase
-    model: AbstractModel
+    model: "AbstractModel"
 
-    def __init__(self, base: AbstractBase, model: AbstractModel):
+    def __init__(self, base: AbstractBase, model: "AbstractModel"):
         dim = getattr(model, "dim", None)
         if not isinstance(base, AbstractBase):
             raise ValueError(

@@ -1,6 +1,5 @@
-"""Annealing schedules, one rule a file."""
+"""Annealing schedules, one rule a file; `core/registry/schedules.py` lists them by name."""
 
-from annealz.schedules.choose import SCHEDULES as SCHEDULES
 from annealz.schedules.choose import choose_schedule as choose_schedule
 from annealz.schedules.decelerate import decelerate as decelerate
 from annealz.schedules.gms13 import gms13 as gms13

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.schedules.linear import linear
+from annealz.core.registry.schedules import SCHEDULES
+from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
-from annealz.schedules.sm08 import sm08
 
-__all__ = ["DEFAULT_NUM_STEPS", "MAX_NUM_STEPS", "SCHEDULES", "check_num_steps", "choose_schedule"]
+__all__ = ["DEFAULT_NUM_STEPS", "MAX_NUM_STEPS", "check_num_steps", "choose_schedule"]
 
-SCHEDULES = {"linear": linear, "sm08": sm08}
 DEFAULT_NUM_STEPS = 10_000
 MAX_NUM_STEPS = 10_000_000
 
@@ -20,27 +19,30 @@ def check_num_steps(num_steps: int) -> int:
     """The number itself, if a schedule can have that many steps."""
     if not 1 <= num_steps <= MAX_NUM_STEPS:
         raise ValueError(
-            f"num_steps must be from 1 to {MAX_NUM_STEPS:,} (more cannot be told apart in float32), "
+            f"num_steps must be from 1 to {MAX_NUM_STEPS:,} (float32 cannot distinguish more), "
             f"got {num_steps:,}."
         )
     return num_steps
 
 
 def choose_schedule(
-    schedule, num_steps: int | None = None, names: Sequence[str] = tuple(SCHEDULES)
+    schedule, num_steps: int | None = None, names: Sequence[str] | None = None
 ) -> Schedule:
     """The schedule meant by a name, a file, an array of betas or a Schedule.
 
-    `names` are the names to list when this one is unknown.
+    `names` are the names to list when this one is unknown; by default those without a pilot.
     """
     if num_steps is not None:
         check_num_steps(num_steps)
-    if isinstance(schedule, str) and schedule in SCHEDULES:
-        return SCHEDULES[schedule](num_steps or DEFAULT_NUM_STEPS)
+    rule = SCHEDULES.find(schedule) if isinstance(schedule, str) else None
+    if rule is not None and not rule.needs_pilot:
+        return make_schedule(rule, num_steps or DEFAULT_NUM_STEPS)
     if isinstance(schedule, Schedule):
         chosen = schedule
     elif isinstance(schedule, str | Path):
         if not Path(schedule).is_file():
+            if names is None:
+                names = [one.name for one in SCHEDULES.usable() if not one.needs_pilot]
             raise ValueError(
                 f"unknown schedule {str(schedule)!r}: choose one of {', '.join(names)}, or give "
                 "a file of betas."

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import cumulative_trapezoid
 
-from annealz.terrain import Terrain
+from annealz.schedules.terrain import Terrain
 
 __all__ = ["fixed_point"]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
-from annealz.terrain import Terrain
+from annealz.schedules.terrain import Terrain
 
 __all__ = ["gms13"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from annealz.schedules.schedule import Schedule
-from annealz.terrain import Terrain
+from annealz.schedules.terrain import Terrain
 
 __all__ = ["LEAST_STEP", "from_increments"]
 

@@ -1,6 +1,6 @@
 """The mixing schedule: least variance for chains that remember.
 
-With g tau in the place of g (`terrain.py`), the optimum is crossed at constant speed in √(g tau):
+With g tau instead of g (`terrain.py`), the optimum is crossed at constant speed in √(g tau):
 
     m = dt/dbeta ∝ √(g tau),      K Var[log w] -> (∫ √(g tau) dbeta)^2
 
@@ -11,10 +11,10 @@ that no stretch depends on that bound alone.
 
 import numpy as np
 
-from annealz.schedules.dwell import cross, normalised
 from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
-from annealz.terrain import Terrain
+from annealz.schedules.terrain import Terrain
+from annealz.schedules.time_density import cross, normalised
 
 __all__ = ["mixing"]
 

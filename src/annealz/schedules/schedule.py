@@ -12,15 +12,26 @@ from typing import Any, Self
 
 import numpy as np
 
-from annealz.files import write_atomic
-from annealz.reading.json_text import parse_json
-from annealz.reading.npy import load_npy
-from annealz.reading.regular import read_small
-from annealz.reading.schema import SCHEDULE
-from annealz.reading.words import told
-from annealz.terrain import Terrain
+from annealz.core.reading.fields import Field, Record, line, numbers, optional, table, text
+from annealz.core.reading.json_text import parse_json
+from annealz.core.reading.npy import load_npy
+from annealz.core.reading.regular import read_small
+from annealz.core.reading.words import told
+from annealz.core.storage.files import write_atomic
+from annealz.schedules.terrain import TERRAIN, Terrain
 
 __all__ = ["Schedule"]
+
+_RECORD = Record(
+    "the schedule",
+    (
+        Field("name", line),
+        Field("digest", text),
+        Field("provenance", table),
+        Field("betas", numbers),
+        Field("terrain", optional(TERRAIN), False),
+    ),
+)
 
 _FORMAT = "annealz-schedule-1"
 _KEYS = {"betas", "name", "provenance", "digest"}
@@ -87,13 +98,13 @@ class Schedule:
         return f"Schedule({self.name}, num_steps={self.num_steps}, digest={self.digest[:12]})"
 
     def _repr_html_(self) -> str:
-        from annealz.show.html import schedule_html
+        from annealz.views.show.html import schedule_html
 
         return schedule_html(self)
 
     def to_pandas(self):
-        """The betas as a pandas table of a row a step."""
-        from annealz.tables import schedule_table
+        """The betas as a pandas table, one row per step."""
+        from annealz.views.tables import schedule_table
 
         return schedule_table(self)
 
@@ -169,7 +180,7 @@ class Schedule:
             return cls(np.array(record), path.stem)
         if not isinstance(record, dict) or record.get("format") != _FORMAT or _KEYS - record.keys():
             raise ValueError("it is neither a saved schedule nor a list of betas")
-        record = SCHEDULE.check(record)
+        record = _RECORD.check(record)
         seen = record.get("terrain")
         terrain = None if seen is None else Terrain.from_record(seen)
         schedule = cls(np.array(record["betas"]), record["name"], record["provenance"], terrain)
@@ -186,7 +197,7 @@ class Schedule:
         >>> ax = annealz.sm08(145).plot()
         >>> ax.figure.savefig("schedule.png")
         """
-        from annealz.plots import plot_schedule
+        from annealz.views.plots import plot_schedule
 
         return plot_schedule(self, ax)
 
@@ -199,6 +210,6 @@ class Schedule:
         >>> ax = annealz.sm08(145).plot_dwell()
         >>> ax.figure.savefig("dwell.png")
         """
-        from annealz.plots import plot_dwell
+        from annealz.views.plots import plot_dwell
 
         return plot_dwell(self, self.terrain if terrain is None else terrain, ax)

@@ -19,11 +19,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from annealz.schedules.decelerate import check_max_step, decelerate
-from annealz.schedules.dwell import clock, cross, normalised
 from annealz.schedules.fixed_point import fixed_point
 from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
-from annealz.terrain import Terrain
+from annealz.schedules.terrain import Terrain
+from annealz.schedules.time_density import clock, cross, normalised
 
 __all__ = ["varopt"]
 
@@ -96,7 +96,7 @@ def varopt(
 
 
 def _quadrature(terrain: Terrain, times: np.ndarray, speed: float | None) -> np.ndarray:
-    """beta at these times, for the dwell density max(√g / c, 1 / speed)."""
+    """beta at these times, for the time density max(√g / c, 1 / speed)."""
     grid, g = terrain.on_grid()
     if speed is None:
         return cross(grid, np.sqrt(g), times)
@@ -105,7 +105,7 @@ def _quadrature(terrain: Terrain, times: np.ndarray, speed: float | None) -> np.
 
 
 def _limited(dwell: np.ndarray, grid: np.ndarray, speed: float) -> np.ndarray:
-    """max(dwell / c, 1 / speed) with c >= 1 such that it integrates to 1."""
+    """max(`dwell` / c, 1 / speed) with c >= 1 such that it integrates to 1."""
 
     def excess(log_c: float) -> float:
         return float(np.trapezoid(np.maximum(dwell * np.exp(-log_c), 1 / speed), grid)) - 1

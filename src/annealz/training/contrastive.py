@@ -4,9 +4,9 @@ The gradient of the log-likelihood is a difference of expectations of d log p*(v
 
     grad = E_data[d log p*(v)] - E_model[d log p*(v)]
 
-and both algorithms replace the second by the end of a short chain: CD-k starts it anew from the
-minibatch, PCD-k goes on from where the last update left it. Data are intensities in [0, 1], taken
-as Bernoulli probabilities and sampled anew for every minibatch. Rows are drawn with replacement.
+and both algorithms replace the second by the end of a short chain: CD-k starts it again from the
+minibatch, PCD-k continues where the last update left it. Data are intensities in [0, 1], taken
+as Bernoulli probabilities and sampled again for every minibatch. Rows are drawn with replacement.
 
 All randomness is a function of (seed, update, row): an update needs no generator state.
 """
@@ -20,8 +20,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
+from annealz.core.random import Bits, Stream
 from annealz.models.rbm import RBM
-from annealz.random import Bits, Stream
 
 __all__ = ["Algorithm", "TrainingState", "initial_state", "update"]
 

@@ -6,7 +6,7 @@ model.training/
     checkpoint.npz           the newest state; gone when the training is done
     000010000.npz …          with a series: the model after so many updates, a model file each
     result.json              with a series: the result, when the training is done, and a digest of
-                             training.json, so that one of another training is told
+                             training.json, so that one of another training is noticed
 
 Without a series the folder is gone when the training is done.
 """
@@ -16,13 +16,39 @@ import re
 from pathlib import Path
 from typing import Any, Self
 
-from annealz.files import write_atomic
-from annealz.formats.npz import load_rbm, save_rbm
-from annealz.formats.record import digest_record, load_record, save_record
+from annealz.core.reading.fields import (
+    Field,
+    Record,
+    finite,
+    line,
+    list_of,
+    number,
+    optional,
+    text,
+    whole,
+)
+from annealz.core.storage.files import write_atomic
+from annealz.core.storage.record import digest_record, load_record, save_record
+from annealz.models.formats.npz import load_rbm, save_rbm
 from annealz.models.rbm import RBM
-from annealz.reading.schema import OUTCOME
 
 __all__ = ["TrainingFolder", "load_series"]
+
+OUTCOME = Record(
+    "the result of a training",
+    (
+        *(Field(name, line) for name in ("file", "name", "digest")),
+        *(Field(name, whole) for name in ("num_hidden", "num_visible", "num_updates")),
+        Field("data", Record("data", (Field("name", line), Field("digest", text)))),
+        Field("reconstruction_error", number),
+        Field("pseudo_log_likelihood", number),
+        Field("exact_log_z", optional(number)),
+        Field("log_likelihood", optional(number)),
+        Field("seconds", finite),
+        Field("series", optional(line)),
+        Field("messages", list_of(text)),
+    ),
+)
 
 _RECORD, _CHECKPOINT, _RESULT = "training.json", "checkpoint.npz", "result.json"
 _MEMBER = re.compile(r"\d{9,}\.npz")
@@ -63,7 +89,7 @@ class TrainingFolder:
             )
         if self._present() and not force:
             raise ValueError(
-                f"{self.path} already holds a training: go on with it by 'annealz resume "
+                f"{self.path} already holds a training: resume it with 'annealz resume "
                 f"{self.path}', choose another file, or overwrite it with --force."
             )
         try:

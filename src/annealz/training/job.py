@@ -10,19 +10,44 @@ from typing import Any
 
 import numpy as np
 
-from annealz.checkpoint import Checkpoint, digest_of
-from annealz.data.source import DataSource, digest_rows
-from annealz.formats.npz import save_rbm
-from annealz.formats.record import digest_record
-from annealz.lock import holding
+from annealz.core.reading.fields import Field, Record, file_name, finite, optional, text, whole
+from annealz.core.storage.lock import holding
+from annealz.core.storage.record import digest_record
+from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
+from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
-from annealz.reading.schema import TRAINING
+from annealz.training.data.source import SOURCE, DataSource, digest_rows
 from annealz.training.folder import TrainingFolder
 from annealz.training.outcome import Outcome, exact_values
 from annealz.training.settings import Settings
 from annealz.training.train import DivergenceError, TrainingProgress, fit
 
 __all__ = ["resume_training", "train_to_file"]
+
+_TRAINED = Record(
+    "the settings of a training",
+    (
+        Field("num_hidden", whole),
+        Field("algorithm", text, False),
+        *(
+            Field(name, whole, False)
+            for name in ("gibbs_steps", "num_updates", "batch_size", "seed")
+        ),
+        Field("learning_rate", finite, False),
+        Field("final_learning_rate", optional(finite), False),
+        Field("weight_decay", finite, False),
+    ),
+)
+TRAINING = Record(
+    "the record of a training",
+    (
+        Field("settings", _TRAINED),
+        Field("data", SOURCE),
+        Field("file", file_name),
+        Field("series", optional(whole)),
+        Field("checkpoint_seconds", finite),
+    ),
+)
 
 OnProgress = Callable[[TrainingProgress], None]
 
@@ -60,9 +85,9 @@ def train_to_file(
 
 
 def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) -> Outcome:
-    """Go on with the training in a folder. One that is done is only read."""
+    """Resume the training in a folder. One that is done is only read."""
     folder = TrainingFolder(path)
-    folder.record()  # refuses what is no training
+    folder.record()  # refuses what is not a training
     with holding(folder.path):
         return _go_on(folder, on_progress)
 
@@ -84,7 +109,7 @@ def _go_on(folder: TrainingFolder, on_progress: OnProgress | None) -> Outcome:
         where = record["data"]["path"] or record["data"]["name"]
         raise ValueError(
             f"the data in {where} changed since the training in {path} began: bring them back, or "
-            "train anew."
+            "train again."
         )
     return _run(folder, record, data, on_progress)
 
@@ -112,10 +137,11 @@ def _run(
 
     def full(error: OSError, path: Path) -> ValueError:
         return ValueError(
-            f"cannot write to {path}: {error.strerror or error}; make room, then go on with: "
+            f"cannot write to {path}: {error.strerror or error}; make room, then resume with: "
             f"annealz resume {folder.path}"
         )
 
+    kept = Checkpoint(folder.checkpoint, digest_of((), digest_record(record)))
     try:
         found = fit(
             data,
@@ -123,8 +149,7 @@ def _run(
             on_progress=on_progress,
             report=None if series is None else keep,
             report_every=series or settings.num_updates,
-            checkpoint=Checkpoint(folder.checkpoint, digest_of((), digest_record(record))),
-            checkpoint_seconds=record["checkpoint_seconds"],
+            saver=Saver(kept, record["checkpoint_seconds"]),
         )
     except DivergenceError:
         folder.remove()

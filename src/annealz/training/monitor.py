@@ -4,7 +4,7 @@ Reconstruction error, v -> E[h | v] -> E[v | h] with nothing sampled on the way,
 
     mean over rows and units of (v_j - sigmoid(W^T sigmoid(W v + a) + b)_j)^2
 
-Pseudo-log-likelihood, in nats an example, with v' = v but for its unit j turned over:
+Pseudo-log-likelihood, in nats per example, with v' = v except that its unit j is flipped:
 
     PL(v) = sum_j log p(v_j | v_-j) = D E_j[log sigmoid(log p*(v) - log p*(v'))]
 
@@ -12,8 +12,8 @@ estimated without bias by D times the mean over a few units j drawn at random fo
 one unit over changes the hidden logits by one column of W, so that no further product is needed.
 
 Rows, their binarisation and the units are drawn once from the seed, by streams of their own: reports
-are comparable with each other and touch nothing of the training. PL is no bound of the
-log-likelihood and is biased in no known direction: it tells progress, not quality.
+are comparable with each other and touch nothing of the training. PL does not bound the
+log-likelihood and is biased in no known direction: it shows progress, not quality.
 """
 
 from typing import NamedTuple
@@ -24,9 +24,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer
 
-from annealz.data.binarise import binarise
+from annealz.core.random import derive_seed
 from annealz.models.rbm import RBM
-from annealz.random import derive_seed
+from annealz.training.data.binarise import binarise
 
 __all__ = ["Fitness", "Monitor", "pseudo_log_likelihood", "reconstruction_error"]
 

@@ -1,6 +1,6 @@
 """What a training to a file ends in: a record for programs, a table for people.
 
-Log-likelihoods are means over the training data, in nats an example. Intensities are binarised once
+Log-likelihoods are means over the training data, in nats per example. Intensities are binarised once
 for them, from the seed of the training.
 """
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from annealz.data.binarise import binarise
+from annealz.core.random import derive_seed
 from annealz.models.density import log_densities
 from annealz.models.exact import exact_log_z
 from annealz.models.rbm import RBM
-from annealz.random import derive_seed
+from annealz.training.data.binarise import binarise
 
 __all__ = ["Outcome", "exact_values"]
 
@@ -54,12 +54,12 @@ class Outcome:
             ("data", self.data["name"]),
             ("updates", f"{self.num_updates:,}"),
             ("reconstruction error", f"{self.reconstruction_error:.5f} a unit"),
-            ("pseudo-likelihood", f"{self.pseudo_log_likelihood:.2f} nats an example"),
+            ("pseudo-likelihood", f"{self.pseudo_log_likelihood:.2f} nats per example"),
         ]
         if self.exact_log_z is not None:
             rows.append(("exact log Z", f"{self.exact_log_z:.4f}"))
         if self.log_likelihood is not None:
-            rows.append(("log-likelihood", f"{self.log_likelihood:.2f} nats an example, exact"))
+            rows.append(("log-likelihood", f"{self.log_likelihood:.2f} nats per example, exact"))
         if self.series is not None:
             rows.append(("series", self.series))
         rows += [("time", f"{self.seconds:.1f} s"), ("next", f"annealz estimate {self.file}")]

@@ -3,7 +3,7 @@
     theta <- theta + rate_u (grad - weight_decay W),      u = 0 .. num_updates - 1
     rate_u = learning_rate + (final_learning_rate - learning_rate) u / (num_updates - 1)
 
-The decay pulls at the weights W only, never at the biases; it is the gradient of the penalty
+The L2 weight decay acts on the weights W only, never on the biases; it is the gradient of the penalty
 weight_decay |W|^2 / 2, so that it is scaled by the rate. Without `final_learning_rate` the rate is
 fixed.
 """
@@ -17,9 +17,9 @@ import equinox as eqx
 import jax
 import optax
 
+from annealz.core.names import ALGORITHMS
+from annealz.core.random import check_seed
 from annealz.models.rbm import RBM
-from annealz.names import ALGORITHMS
-from annealz.random import check_seed
 from annealz.training.contrastive import Algorithm
 
 __all__ = ["Settings"]
@@ -46,7 +46,7 @@ class Settings:
             count = getattr(self, name)
             if not isinstance(count, numbers.Integral) or count < 1:
                 raise ValueError(f"{name} must be at least 1, got {count}.")
-        if self.num_updates * self.gibbs_steps >= 2**31:  # what 32-bit counters tell apart
+        if self.num_updates * self.gibbs_steps >= 2**31:  # what 32-bit counters distinguish
             raise ValueError(
                 f"num_updates x gibbs_steps must be under 2^31, got {self.num_updates:,} x "
                 f"{self.gibbs_steps:,}."

@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.bases.bernoulli import smoothed_means
-from annealz.checkpoint import Checkpoint, Standing
-from annealz.data.source import check_rows
+from annealz.core.pace import Pace
+from annealz.core.random import Stream
+from annealz.engine.checkpoint import Saver, Standing
 from annealz.models.rbm import RBM
-from annealz.pace import Pace
-from annealz.random import Stream
+from annealz.paths.bases.bernoulli import smoothed_means
 from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
+from annealz.training.data.source import check_rows
 from annealz.training.monitor import Fitness, Monitor
 from annealz.training.settings import Settings
 
@@ -76,11 +76,11 @@ def train(
     Parameters
     ----------
     algorithm : "pcd", chains that go on from update to update, or "cd", chains from the minibatch
-    gibbs_steps : sweeps of these chains an update
+    gibbs_steps : sweeps of these chains per update
     final_learning_rate : where given, the rate goes linearly from `learning_rate` at the first
         update to it at the last
-    weight_decay : pull at the weights (not at the biases), a unit of the rate
-    batch_size : rows drawn, with replacement, an update; and chains
+    weight_decay : L2 decay of the weights (not of the biases), per unit of the rate
+    batch_size : rows drawn, with replacement, per update; and chains
     on_progress : called a few times a second
     report : called with (updates, model) every `report_every` updates and after the last
     chunk_updates : updates between returns to the host; by default chosen by the clock. It changes
@@ -115,23 +115,22 @@ def fit(
     report: Report | None = None,
     report_every: int = 5_000,
     chunk_updates: int | None = None,
-    checkpoint: Checkpoint | None = None,
-    checkpoint_seconds: float = 15.0,
+    saver: Saver | None = None,
 ) -> Fit:
     """The training of these settings; `data` as `check_rows` returns them.
 
-    `checkpoint` is a file written as the training goes, and continued from where it exists.
+    `saver` keeps it as it goes, and has it continue from where it was left.
     """
     for name, count in (("report_every", report_every), ("chunk_updates", chunk_updates)):
         if count is not None and count < 1:
             raise ValueError(f"{name} must be at least 1, got {count}.")
-    saver = _Saver(checkpoint, checkpoint_seconds)
-    now, spent = saver.load(Standing(0, [_start(data, settings)], []))
+    saver = saver or Saver(None, 0)
+    start = Standing(0, [_start(data, settings)], [])
+    now = saver.load(lambda: start) or start
     stream, rule = Stream(settings.seed, "training"), dataclasses.replace(settings, seed=0)
     on_device, monitor = jnp.asarray(data), Monitor(data, settings.seed)
-    began, pace, rate = time.monotonic(), Pace(chunk_updates), _Rate()
-    total = settings.num_updates
-    try:
+    pace, rate, total = Pace(chunk_updates), _Rate(), settings.num_updates
+    with saver.keeping(lambda: now):
         while True:
             is_due = now.step > 0 and (now.step % report_every == 0 or now.step == total)
             if report is not None and is_due:  # of the state it resumed from, too
@@ -152,11 +151,9 @@ def fit(
             if on_progress is not None:
                 progress = TrainingProgress(now.step, total, rate(now.step), monitor(state.model))
                 on_progress(progress)
-            saver.save_if_due(now, spent + time.monotonic() - began)
-    finally:
-        saver.save(now, spent + time.monotonic() - began)
+            saver.save_if_due()
     model = now.blocks[0].model
-    return Fit(model, monitor(model), spent + time.monotonic() - began, tuple(saver.messages))
+    return Fit(model, monitor(model), saver.seconds, tuple(saver.messages))
 
 
 def _start(data: np.ndarray, settings: Settings) -> TrainingState:
@@ -186,7 +183,7 @@ def _is_finite(model: RBM) -> Array:
 
 
 class _Rate:
-    """Updates a second since the first call."""
+    """Updates per second since the first call."""
 
     def __init__(self):
         self._first: tuple[int, float] | None = None
@@ -197,34 +194,3 @@ class _Rate:
             self._first = num_done, clock
             return float("nan")
         return (num_done - self._first[0]) / max(clock - self._first[1], 1e-9)
-
-
-class _Saver:
-    """The checkpoint, where there is one; a disk that refuses it is mentioned and stops nothing."""
-
-    def __init__(self, checkpoint: Checkpoint | None, seconds: float):
-        self._checkpoint = checkpoint
-        self._seconds, self._saved = seconds, time.monotonic()
-        self.messages: list[str] = []
-
-    def load(self, start: Standing) -> tuple[Standing, float]:
-        """Where the training stands, and the seconds it took."""
-        if self._checkpoint is None or not self._checkpoint.exists():
-            return start, 0.0
-        return self._checkpoint.load(start)
-
-    def save_if_due(self, now: Standing, seconds: float) -> None:
-        if time.monotonic() - self._saved > self._seconds:
-            self.save(now, seconds)
-            self._saved = time.monotonic()
-
-    def save(self, now: Standing, seconds: float) -> None:
-        if self._checkpoint is None:
-            return
-        try:
-            self._checkpoint.save(now, seconds)
-        except OSError as error:
-            path = self._checkpoint.path
-            message = f"could not write the checkpoint {path}: {error.strerror or error}."
-            if message not in self.messages:
-                self.messages.append(message)

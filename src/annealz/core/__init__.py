@@ -1,0 +1,1 @@
+"""Arithmetic, random bits, files: what knows nothing of annealing."""

@@ -1,0 +1,37 @@
+"""What can be asked for by name: models, bases, layers, algorithms; schedules are in `registry/`.
+
+This module imports nothing of JAX: the command line says these names in its help and completes them.
+"""
+
+from pathlib import Path
+
+__all__ = [
+    "ALGORITHMS",
+    "BASES",
+    "DEFAULT_MODEL",
+    "DEFAULT_SCHEDULE",
+    "FITTED",
+    "MARGINALS",
+    "METHODS",
+    "packaged_models",
+]
+
+DEFAULT_MODEL = "mnist-pcd-20"
+DEFAULT_SCHEDULE = "mixing"
+BASES = (
+    "auto",
+    "base-rate",
+    "uniform",
+    "visible-bias",
+    "fitted",
+)  # of models with a binary visible layer
+FITTED = ("fitted", "fitted-product")  # what bases are called that pilots found
+MARGINALS = ("visible", "hidden")
+METHODS = ("annealing", "exchange")
+ALGORITHMS = ("cd", "pcd")
+
+
+def packaged_models() -> dict[str, Path]:
+    """The files of the models that come with annealz, by name."""
+    folder = Path(__file__).parents[1] / "models" / "packaged"
+    return {path.stem: path for path in sorted(folder.glob("*.npz"))}

@@ -1,0 +1,1 @@
+"""Files that annealz writes itself: atomic writes, archives with checksums, locks."""

@@ -1,0 +1,1 @@
+"""One run of chains: compiled steps, blocks, checkpoints, statistics."""

@@ -1,0 +1,94 @@
+"""Chains in blocks of one size, which share nothing.
+
+The size is a function of the number of chains and the platform alone. So neither the number of devices
+nor that of processes changes a bit: a matrix product of another batch size may round differently.
+"""
+
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from annealz.core.devices import platform
+from annealz.core.random import Stream
+from annealz.engine.advance import Block
+from annealz.paths.abstract import AbstractPath
+
+__all__ = [
+    "block_size",
+    "check_memory",
+    "cut",
+    "gather",
+    "last_states",
+    "log_weights_of",
+    "split_chains",
+]
+
+_MAX_BLOCK = {"cpu": 1024}  # chains per block, by platform
+_MAX_BLOCK_ELSEWHERE = 16384
+_WEIGHT_BYTES = 100  # per chain: its weight in two precisions, and copies
+
+
+def block_size(num_chains: int) -> int:
+    """How many chains advance together."""
+    return split_chains(num_chains)[1]
+
+
+def split_chains(num_chains: int, unit: int = 1) -> tuple[list[int], int]:
+    """First chain of every block, and the size of a block, in whole units: of num_chains alone."""
+    largest = _MAX_BLOCK.get(platform(), _MAX_BLOCK_ELSEWHERE)
+    num_units = -(-num_chains // unit)
+    count = -(-num_units // max(largest // unit, 1))
+    size = -(-num_units // count) * unit
+    return [i * size for i in range(count)], size
+
+
+def cut(x: np.ndarray, starts: list[int], size: int) -> list[np.ndarray]:
+    """The blocks of these states, the last one filled up."""
+    filling = np.repeat(x[-1:], starts[-1] + size - len(x), axis=0)
+    return np.split(np.concatenate([x, filling]), starts[1:])
+
+
+def gather(trees: list[Any], num_chains: int) -> Any:
+    """The blocks' arrays joined along the chain axis, without the filling."""
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_chains], *trees)
+
+
+def last_states(path: AbstractPath, blocks: list[Block], num_chains: int) -> np.ndarray:
+    """The last states of all chains; binary ones as bytes."""
+    if not path.is_binary:
+        return gather([block.x for block in blocks], num_chains)
+    bits = np.concatenate([block.x for block in blocks])[:num_chains]
+    return np.unpackbits(bits, axis=-1, count=path.num_units)
+
+
+def log_weights_of(block: Block) -> np.ndarray:
+    """In float64, those of the filling too."""
+    high, low = jax.device_get((block.log_weights, block.compensation))
+    return np.asarray(high, np.float64) + np.asarray(low, np.float64)
+
+
+def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") -> None:
+    """Refuse what the machine cannot hold: of every chain its states as they are stored, twice, and as
+    they come back, and its weights with the copies that a diagnosis makes of them.
+
+    `name` is what a message calls their number.
+    """
+    if platform() != "cpu" or not hasattr(os, "sysconf"):
+        return
+
+    def one():
+        x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
+        stored = path.store(x)
+        return stored, stored, x.astype(jnp.uint8) if path.is_binary else x
+
+    leaves = jax.tree.leaves(jax.eval_shape(one))
+    each = _WEIGHT_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    needed, memory = num_chains * each, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise ValueError(
+            f"{name} = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
+            f"machine has {memory / 2**30:.0f}: take fewer {name.split(' ')[0].removeprefix('num_')}."
+        )

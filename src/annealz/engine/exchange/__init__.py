@@ -1,0 +1,1 @@
+"""Replica exchange (parallel tempering) along a path."""

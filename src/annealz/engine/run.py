@@ -1,0 +1,139 @@
+"""What the engine returns: log weights, traces along the path, and what they cost.
+
+    forward   log w = sum_k log p*_{beta_k}(v_{k-1}) - log p*_{beta_{k-1}}(v_{k-1})      E[w] = Z_B / Z_A
+    reverse   log w = sum_k log p*_{beta_{k-1}}(v_{k-1}) - log p*_{beta_k}(v_{k-1})      E[w] = Z_A / Z_B
+
+    log Z = log Z_A + log mean w, biased low;        in reverse log Z_A - log mean w, biased high
+
+The trace holds on-the-fly statistics at the recorded steps: `log_z` estimates log Z of p*_beta,
+`ess` is (sum w)^2 / sum w^2 = N / (1 + s^2), s^2 the variance of N w / sum w. In reverse steps are
+counted from the target, betas fall, and `log_z` is tied to log Z_A where the run ends:
+
+    forward   log Z_A + log mean w_k,      reverse   log Z_A + log mean w_k - log mean w at the end
+
+Of a resampled run the mean of w over an island is unbiased, islands are independent, and chains of
+one island are not (`resampling.py`); the trace's `ess` is that before the step's resampling.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["Run", "Runs", "Trace"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """On-the-fly statistics at the recorded steps; `means` and `variances` by observer name."""
+
+    steps: np.ndarray
+    betas: np.ndarray
+    log_z: np.ndarray
+    ess: np.ndarray
+    means: dict[str, np.ndarray]
+    variances: dict[str, np.ndarray]
+
+    def to_pandas(self):
+        """A pandas table of a row a recorded step."""
+        from annealz.views.tables import trace_table
+
+        return trace_table(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One annealing of `num_chains` chains over a frozen schedule, independent unless resampled.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
+    >>> run.num_chains, run.num_steps, run.sweeps
+    (100, 100, 10000)
+    >>> run.work.shape, run.island_log_means.shape  # without resampling every chain is an island
+    ((100,), (100,))
+    >>> run.to_pandas().shape, run.trace.to_pandas().shape[0]
+    ((100, 2), 100)
+    """
+
+    log_weights: np.ndarray
+    """(chains,), float64: log w, so that E[w] = Z_B / Z_A; in reverse Z_A / Z_B."""
+    log_z0: float
+    """log Z_A, of beta = 0, exact, in either direction."""
+    schedule: Schedule
+    seed: int
+    purpose: str
+    trace: Trace
+    states: np.ndarray
+    """(chains, …): where the chains ended, after the last move; binary ones as bytes."""
+    carries: dict[str, Any]
+    """What each observer carried to the end, chain axis first."""
+    seconds: float
+    messages: tuple[str, ...] = ()
+    is_reverse: bool = False
+    """Whether it went from the target down to the base."""
+    island_size: int | None = None
+    """Chains an island, of a run that was allowed to resample."""
+    num_resamplings: int = 0
+    """How often an island was resampled, all islands together."""
+    ancestors: np.ndarray | None = None
+    """(chains,): which chain of the forward run each chain of a reverse run comes from, where known."""
+
+    @property
+    def num_chains(self) -> int:
+        """N."""
+        return self.log_weights.size
+
+    @property
+    def num_steps(self) -> int:
+        """K."""
+        return self.schedule.num_steps
+
+    @property
+    def sweeps(self) -> int:
+        """Applications of the kernel to one chain; in reverse one more, at the start."""
+        return (self.num_steps + self.is_reverse) * self.num_chains
+
+    @property
+    def work(self) -> np.ndarray:
+        """(chains,): log w, in reverse -log w; E_forward <= log Z_B / Z_A <= E_reverse."""
+        return -self.log_weights if self.is_reverse else self.log_weights
+
+    def _repr_html_(self) -> str:
+        from annealz.views.show.html import run_html
+
+        return run_html(self)
+
+    def to_pandas(self):
+        """log w of every chain, and its share of all weight, as a pandas table."""
+        from annealz.views.tables import run_table
+
+        return run_table(self)
+
+    @property
+    def island_log_means(self) -> np.ndarray:
+        """log of the mean weight of every island: independent, each mean unbiased.
+
+        Without islands every chain is one.
+        """
+        if self.island_size is None:
+            return self.log_weights
+        islands = self.log_weights.reshape(-1, self.island_size)
+        largest = islands.max(1)
+        return largest + np.log(np.exp(islands - largest[:, None]).mean(1))
+
+
+class Runs(NamedTuple):
+    """The runs of one estimate."""
+
+    forward: Run
+    reverse: Run | None = None
+    second: Run | None = None
+    """Forward, from a second base."""
+    probe: Run | None = None
+    """From where some of the second ended, in reverse along the first path."""

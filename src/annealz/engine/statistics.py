@@ -1,0 +1,140 @@
+"""Statistics of weighted chains that come in parts, merged on the host, in float64.
+
+A part is a block of a run, or one of several runs. With the largest log w of a part m_b, its
+S_b = sum w / e^{m_b} and Q_b = sum (w / e^{m_b})^2, and m the largest m_b, the sums over all chains are
+
+    S = sum_b e^{m_b - m} S_b,    Q = sum_b e^{2 (m_b - m)} Q_b,    log sum w = m + log S,    ESS = S^2 / Q
+
+and with the shares c_b = e^{m_b - m} S_b / S weighted means and variances are
+
+    mean = sum_b c_b mean_b,      variance = sum_b c_b (variance_b + (mean_b - mean)^2)
+
+Parts are added in their order, one after another: whoever ran them, the sum has the same bits.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from annealz.engine.advance import Block, Record
+from annealz.engine.blocks import log_weights_of
+from annealz.engine.run import Trace
+
+__all__ = [
+    "Tally",
+    "Weighted",
+    "merge_records",
+    "merge_tallies",
+    "recorded_steps",
+    "tally",
+    "trace_of",
+]
+
+
+class Tally(NamedTuple):
+    """What a block's weights come to: m, S and Q as above, and how many are not numbers."""
+
+    largest: float
+    weight: float
+    weight_squared: float
+    num_wrong: int
+
+
+def tally(block: Block, num_real: int) -> Tally:
+    """Of the first `num_real` chains of a block; the rest is filling."""
+    log_weights = log_weights_of(block)[:num_real]
+    num_wrong = int((~np.isfinite(log_weights)).sum())
+    if num_wrong:
+        return Tally(np.nan, np.nan, np.nan, num_wrong)
+    largest = float(log_weights.max())
+    weights = np.exp(log_weights - largest)
+    return Tally(largest, float(weights.sum()), float((weights**2).sum()), 0)
+
+
+class Weighted(NamedTuple):
+    """The weights of all parts on one scale, numbers or a number per step; one item per part."""
+
+    largest: Any  # m
+    sums: list[Any]  # e^{m_b - m} S_b
+    squares: list[Any]  # e^{2 (m_b - m)} Q_b
+
+    @classmethod
+    def of(cls, parts: Sequence[Any]) -> "Weighted":
+        """From what has largest, weight and weight_squared: tallies, or records."""
+        largest = np.max([part.largest for part in parts], axis=0)
+        scales = [np.exp(part.largest - largest) for part in parts]
+        return cls(
+            largest,
+            [s * part.weight for s, part in zip(scales, parts, strict=True)],
+            [s**2 * part.weight_squared for s, part in zip(scales, parts, strict=True)],
+        )
+
+    @property
+    def total(self) -> Any:
+        """S."""
+        return sum(self.sums)
+
+    @property
+    def log_sum(self) -> Any:
+        """log of the sum of all weights."""
+        return self.largest + np.log(self.total)
+
+    @property
+    def ess(self) -> Any:
+        return self.total**2 / sum(self.squares)
+
+    def mean(self, values: Sequence[Any]) -> Any:
+        """The weighted mean of what the parts have, (steps, …) each."""
+        total, axes = self.total, (1,) * (values[0].ndim - 1)
+        shares = [(one / total).reshape(-1, *axes) for one in self.sums]
+        return sum(c * value for c, value in zip(shares, values, strict=True))
+
+
+def merge_tallies(tallies: list[Tally]) -> tuple[float, float]:
+    """log of the sum of all weights, and their ESS."""
+    weighted = Weighted.of(tallies)
+    return float(weighted.log_sum), float(weighted.ess)
+
+
+def recorded_steps(start: int, stop: int, every: int, last: int) -> list[int]:
+    """Those among start + 1 .. stop."""
+    steps = list(range((start // every + 1) * every, stop + 1, every))
+    return [*steps, last] if start < last <= stop and last % every else steps
+
+
+def merge_records(parts: list[Record], steps: list[int]) -> list[dict[str, Any]]:
+    """The records of these steps, each merged over the blocks; arrays of a part hold one step per row."""
+    if not steps:
+        return []
+    parts = jax.tree.map(lambda a: np.asarray(a, np.float64), parts)
+    weighted = Weighted.of(parts)
+    columns = {"log_sum": weighted.log_sum, "ess": weighted.ess}
+    for name in parts[0].means:
+        mean = weighted.mean([part.means[name] for part in parts])
+        within = weighted.mean([part.variances[name] for part in parts])
+        between = weighted.mean([(part.means[name] - mean) ** 2 for part in parts])
+        columns[f"mean:{name}"], columns[f"variance:{name}"] = mean, within + between
+    return [
+        {"step": step, **{key: column[i] for key, column in columns.items()}}
+        for i, step in enumerate(steps)
+    ]
+
+
+def trace_of(
+    records: list[dict[str, Any]], betas: np.ndarray, log_z0: float, num_chains: int | None
+) -> Trace:
+    """The records in columns; without num_chains log Z is known at the last of them, as log_z0."""
+    columns = {key: np.array([record[key] for record in records]) for key in records[0]}
+    named = {kind: {key.removeprefix(kind): column for key, column in columns.items()
+                    if key.startswith(kind)} for kind in ("mean:", "variance:")}  # fmt: skip
+    known = columns["log_sum"][-1] if num_chains is None else np.log(num_chains)
+    return Trace(
+        steps=columns["step"],
+        betas=betas[columns["step"]].astype(np.float64),
+        log_z=log_z0 + columns["log_sum"] - known,
+        ess=columns["ess"],
+        means=named["mean:"],
+        variances=named["variance:"],
+    )

@@ -1,0 +1,1 @@
+"""Chains on several devices and processes."""

@@ -1,0 +1,233 @@
+"""What can be found about an estimate: every kind with its words, and its remedy if it has a fixed one.
+
+A kind that is fatal makes the status `unreliable`; the others only inform.
+"""
+
+import enum
+from string import Formatter
+
+from annealz.estimators.remedy import Remedy
+
+__all__ = ["Kind"]
+
+_LOW = "log Z is probably underestimated and its error too small"
+_EXACT_DRAWS = Remedy(words="start the reverse chains from exact draws")
+_BETTER_DRAWS = Remedy(
+    words="start the reverse chains from exact draws, or from longer chains at beta = 1"
+)
+_LARGER_ISLANDS = Remedy(words="larger islands may do better")
+_MORE_SWEEPS = Remedy(words="more sweeps may help")
+_MORE_TEMPERATURES = Remedy(words="more sweeps, more temperatures or another base may help")
+_MORE_STEPS = Remedy(words="take more steps")
+
+
+class Kind(enum.Enum):
+    """A kind of finding, as (is it fatal, words, remedy)."""
+
+    # of weights
+    TOO_FEW_CHAINS = (
+        True,
+        "chains are too few to diagnose their weights: {size}, at least {needed} are needed",
+        None,
+    )
+    HEAVY_TAIL = (
+        True,
+        f"the weights are heavy-tailed: k-hat = {{k:.2f}}, limit {{limit:.2f}}; {_LOW}",
+        None,
+    )
+    FEW_EFFECTIVE_CHAINS = (
+        True,
+        f"few chains carry the weight: ESS {{ess:.1f}} of {{size}}, at least {{needed}} are needed; {_LOW}",
+        None,
+    )
+    UNSEEN_TAIL = (
+        True,
+        "the largest weights were probably not drawn: the spread of the others predicts an ESS of "
+        f"{{predicted:.1f}}, those drawn give {{ess:.1f}}, and at least {{needed}} are needed; {_LOW}",
+        None,
+    )
+    WIDE_WEIGHTS = (
+        False,
+        "the log weights spread widely: variance {variance:.1f}, above 1; log Z may be underestimated",
+        None,
+    )
+    EXCHANGE_IS_CHEAPER = (
+        False,
+        "the pilot predicts a variance of log w of {predicted:.2g}: above 1, replica exchange has had the "
+        "smaller error at equal cost",
+        Remedy(method="exchange"),
+    )
+    HOPELESS_WEIGHTS = (
+        True,
+        "the log weights spread over thousands of nats: variance {variance:.3g}; the largest of them are "
+        "chance",
+        None,
+    )
+    MISSED_TARGET = (
+        False,
+        "the wanted standard error of {target:g} was missed: it is {std_err:.2g}",
+        Remedy(words="try more steps"),
+    )
+    OUT_OF_TIME = (
+        False,
+        "time limit of {limit:g} s reached after {done} of {wanted} chains",
+        Remedy(words="more time would narrow the error"),
+    )
+    # of islands
+    TOO_FEW_ISLANDS = (
+        True,
+        "islands are too few to diagnose: {size}, at least {needed} are needed",
+        Remedy(words="take more islands, or more chains"),
+    )
+    FEW_EFFECTIVE_ISLANDS = (
+        True,
+        "few islands carry the weight: {ess:.1f} effective of {size}, at least {needed:.1f} are needed; "
+        + _LOW,
+        _LARGER_ISLANDS,
+    )
+    WIDE_ISLANDS = (
+        True,
+        f"the islands' log means spread widely: variance {{variance:.2f}}, above {{limit:g}}; {_LOW}",
+        _LARGER_ISLANDS,
+    )
+    # of two sides
+    TOO_FEW_TWO_SIDED = (
+        True,
+        "chains are too few to join two sides: {forward} forward and {reverse} reverse, at least "
+        "{needed} of each are needed",
+        None,
+    )
+    LITTLE_OVERLAP = (
+        True,
+        "forward and reverse work hardly overlap: {forward:.1f} forward and {reverse:.1f} reverse "
+        "chains meet, at least {needed} of each are needed",
+        None,
+    )
+    NEGATIVE_GAP = (
+        True,
+        "the reverse work lies below the forward work, by {size:.3g} ± {std_err:.2g}: the reverse "
+        "draws are not from the target",
+        _BETTER_DRAWS,
+    )
+    UNEQUAL_WORK = (
+        True,
+        "forward and reverse work contradict each other ({z:+.1f} standard errors from Crooks's "
+        "theorem): the reverse draws are not from the target",
+        _BETTER_DRAWS,
+    )
+    INEXACT_DRAWS = (
+        False,
+        "the reverse draws are not exact, so the upper bound and the joint estimate are approximate: "
+        "a mode that the draws miss cannot be seen",
+        Remedy(words="compare with draws from another start"),
+    )
+    RELATED_DRAWS = (
+        True,
+        "the reverse draws may still resemble the {ancestors} forward chains that they come from ({why}), "
+        "so they do not make up for forward chains that are unreliable",
+        _EXACT_DRAWS,
+    )
+    BEYOND_REACH = (
+        True,
+        "reverse draws lie where forward chains never go: {share:.1%} of them, where fewer than one run "
+        "in a thousand would have a forward chain; the mass of that region is known from the draws only, "
+        "and they are not exact",
+        _EXACT_DRAWS,
+    )
+    WIDE_WORK = (
+        True,
+        "the work spreads too widely to join two sides: variance {variance:.3g} of the {side} work, and "
+        "{limit:g} is too much",
+        None,
+    )
+    FORWARD_IS_LOW = (
+        False,
+        "the forward estimate is {forward:.4f}, which is {difference:.3g} lower: it misses a part of the "
+        "target that the reverse draws hold",
+        Remedy(words="trust the two sides together"),
+    )
+    UNTRUSTED_DRAWS = (
+        True,
+        "the reverse draws come from replica exchange that cannot be trusted: {why}",
+        None,
+    )
+    # of a second opinion, and of the exact value
+    SECOND_IS_HIGHER = (
+        True,
+        "the second opinion, from the {base} base, is higher by {difference:.3g} ± {noise:.2g}: "
+        "{second:.4f} where the first is {first:.4f}; both can only be too low, so the "
+        "higher one is reported, as a lower bound",
+        None,
+    )
+    SECOND_IS_LOWER = (
+        True,
+        "the second opinion, from the {base} base, is lower by {difference:.3g} ± {noise:.2g}: "
+        "{second:.4f} where the first is {first:.4f}; one of them misses something, "
+        "and the higher one is the better bound",
+        None,
+    )
+    MISSED_REGION = (
+        True,
+        "chains of the second opinion, from the {base} base, ended where no chain of the first comes: "
+        "{missed:.0f} % of the mass by their weights; log Z is probably too low",
+        None,
+    )
+    CONTRADICTS_EXACT = (
+        True,
+        "the exact value is {exact:.4f}, and the estimate is off by {gap:+.4g} ± {std_err:.2g}: its chains "
+        "miss something that the weights do not show",
+        Remedy(words="use the exact value"),
+    )
+    # of a log-likelihood
+    LIKELIHOOD_IS_HIGH = (
+        True,
+        "the log-likelihood is likely an upper bound, because log Z is likely too low",
+        _MORE_STEPS,
+    )
+    LIKELIHOOD_IS_OFF = (
+        True,
+        "the log-likelihood cannot be trusted, because the two sides of log Z do not agree",
+        _MORE_STEPS,
+    )
+    BOUNDS_NOTHING = (
+        False,
+        "the conservative log-likelihood lies above the other: annealing fits these data better than the "
+        "model does, and bounds nothing here",
+        None,
+    )
+    # of replica exchange
+    NO_ROUND_TRIPS = (
+        True,
+        "no replica went from the base to the target and back: the target may have modes that none of "
+        "them has seen, and log Z may be far off on either side",
+        _MORE_TEMPERATURES,
+    )
+    FEW_ROUND_TRIPS = (
+        True,
+        "few replicas went from the base to the target and back: {trips} round trips in {size} "
+        "ensembles, at least {needed} are needed",
+        _MORE_TEMPERATURES,
+    )
+    UNEQUAL_HALVES = (
+        True,
+        "log Z moved between the halves of the last round, by {size:+.3g} ± {error:.2g}: the replicas "
+        "have not settled",
+        _MORE_SWEEPS,
+    )
+    UNEQUAL_ROUNDS = (
+        True,
+        "log Z moved between the last two rounds, by {size:+.3g} ± {error:.2g}: the replicas have not "
+        "settled",
+        _MORE_SWEEPS,
+    )
+    ENSEMBLES_REMEMBER = (
+        True,
+        "ensembles remember where they were: log Z of one part of the run and of the next correlate by "
+        "{correlation:.2f} over ensembles, above {limit:.2f}; some have modes that others lack, and the "
+        "error may be too small",
+        Remedy(words="more sweeps or another base may help"),
+    )
+
+    def __init__(self, is_fatal: bool, words: str, remedy: Remedy | None):
+        self.is_fatal, self.words, self.remedy = is_fatal, words, remedy
+        self.names = frozenset(name for _, name, _, _ in Formatter().parse(words) if name)

@@ -1,0 +1,231 @@
+"""Kernels that adapt to their path: step size and scales of the coordinates along beta, and the pilot that
+finds them.
+
+    u = x / scales(beta),     moves of size step(beta) in u
+
+log step and log scales are linear between knots of beta. They come from a pilot whose random stream is its
+own, and are frozen before the run that gives log Z: the transition at each beta is then a fixed one, and
+leaves p_beta invariant whatever they are.
+
+The pilot runs chains from beta = 0 up through a sequence of temperatures. The next one is where half of the
+chains would still be effective; they are resampled by their weights (annealed SMC). At every temperature
+the scales of the coordinates are the standard deviations of the chains that arrived, and the step follows
+the acceptance,
+
+    log step += c_k (mean acceptance - target),      c_k = 2 (k + 1)^-0.6,  k the sweep at this temperature
+
+whose mean over the last half is kept.
+"""
+
+import abc
+import time
+from typing import Any, ClassVar, NamedTuple, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from annealz.core.random import Bits, Stream, derive_seed
+from annealz.core.weights import effective_sample_size, resample
+from annealz.kernels.abstract import AbstractKernel, Tuned
+from annealz.paths.abstract import AbstractPath
+
+__all__ = [
+    "AbstractTunedKernel",
+    "Adaptation",
+    "Tuning",
+    "adapt",
+    "as_tuning",
+    "log_density_and_gradient",
+]
+
+_MOST_CHAINS, _LEAST_CHAINS = 128, 32
+_MOST_SWEEPS, _LEAST_SWEEPS = 24, 8  # at one temperature
+_USUAL_TEMPERATURES = 12
+_MOST_TEMPERATURES = 200
+_EFFECTIVE = 0.5  # of the chains, on the next temperature
+_NUM_KNOTS = 33  # of what is frozen, whatever the number of temperatures: one compiled program
+_PRIOR_CHAINS = 8  # that vote for the scales of the temperature before
+
+
+class Tuning(eqx.Module):
+    """Step and scales as functions of beta."""
+
+    betas: Float[Array, " knots"]
+    log_steps: Float[Array, " knots"]
+    log_scales: Float[Array, "knots dim"]
+
+    @classmethod
+    def constant(cls, step_size: float) -> "Tuning":
+        """One step size at every beta, coordinates as they are."""
+        if not 0 < step_size < np.inf:
+            raise ValueError(f"step_size must be a positive number, got {step_size}.")
+        log_step = jnp.full(1, np.log(step_size), jnp.float32)
+        return cls(jnp.zeros(1), log_step, jnp.zeros((1, 1)))
+
+    def at(self, beta) -> tuple[Float[Array, ""], Float[Array, " dim"]]:
+        """(step, scales)."""
+        if self.betas.shape[0] == 1:
+            return jnp.exp(self.log_steps[0]), jnp.exp(self.log_scales[0])
+        place = jnp.interp(beta, self.betas, jnp.arange(self.betas.shape[0], dtype=jnp.float32))
+        low = jnp.clip(place.astype(jnp.int32), 0, self.betas.shape[0] - 2)
+        share = place - low
+        both = [
+            (1 - share) * values[low] + share * values[low + 1]
+            for values in (self.log_steps, self.log_scales)
+        ]
+        return jnp.exp(both[0]), jnp.exp(both[1])
+
+
+class AbstractTunedKernel(AbstractKernel):
+    """A kernel for densities, whose steps are tuned along beta unless a step size is given."""
+
+    tuning: eqx.AbstractVar[Tuning | None]
+    target_acceptance: ClassVar[float]
+
+    @abc.abstractmethod
+    def move(self, bits: Bits, x, path: AbstractPath, beta, step, scales) -> tuple[Array, Array]:
+        """The next states, and the acceptance of every chain, with this step and these scales."""
+
+    def step(self, bits: Bits, x, path: AbstractPath, beta) -> Float[Array, "chains ..."]:
+        if self.tuning is None:
+            raise ValueError(
+                f"{type(self).__name__} has no step size yet: tune it on its path, "
+                "kernel.tuned(path, seed=0, budget=20_000).kernel, or give step_size."
+            )
+        return self.move(bits, x, path, beta, *self.tuning.at(beta))[0]
+
+    def coordinates(self, x) -> Float[Array, "chains dim"]:
+        """What is scaled of a state."""
+        return x
+
+    def tuned(self, path: AbstractPath, *, seed: int, budget: int) -> Tuned:
+        if self.tuning is not None:
+            return Tuned(self, 0, 0.0)
+        found = adapt(path, self, seed=seed, budget=budget)
+        return Tuned(self.with_tuning(found.tuning), found.sweeps, found.seconds)
+
+    def with_tuning(self, tuning: Tuning | None) -> Self:
+        """The same with this step and these scales."""
+        return eqx.tree_at(lambda k: k.tuning, self, tuning, is_leaf=lambda leaf: leaf is None)
+
+
+def as_tuning(step_size: ArrayLike | None) -> Tuning | None:
+    """None is left to be tuned."""
+    return None if step_size is None else Tuning.constant(float(np.asarray(step_size)))
+
+
+def log_density_and_gradient(path: AbstractPath, x, beta):
+    """log p*_beta of every chain, and its gradient in x."""
+    values, pull = jax.vjp(lambda x: path.log_density(x, beta), x)
+    return values, pull(jnp.ones_like(values))[0]
+
+
+class Adaptation(NamedTuple):
+    """What the pilot found, where its chains ended, and what it took."""
+
+    tuning: Tuning
+    x: jax.Array
+    temperatures: int
+    sweeps: int
+    seconds: float
+
+
+class _Temperature(NamedTuple):
+    """Where chains are adapted, and with which step and scales."""
+
+    beta: Any
+    log_step: Any
+    log_scales: Any
+
+
+def adapt(path: AbstractPath, kernel: AbstractTunedKernel, *, seed: int, budget: int) -> Adaptation:
+    """Step and scales along beta, for about `budget` sweeps: more if many temperatures are needed."""
+    began = time.monotonic()
+    each = budget / _USUAL_TEMPERATURES
+    count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
+    sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))
+    stream, chains = Stream(seed, "tuning"), jnp.arange(count)
+    generator = np.random.default_rng(derive_seed(seed, "tuning", "resampling"))
+    x = path.sample(stream.at(0, chains))
+    dim = kernel.coordinates(x).shape[-1]
+    log_step, log_scales = np.log(dim**-0.25), np.zeros(dim)
+    beta, temperatures = 0.0, []
+    while True:
+        here = _Temperature(*(jnp.asarray(a, jnp.float32) for a in (beta, log_step, log_scales)))
+        done = jnp.int32(len(temperatures) * sweeps)
+        x, log_step = _tune(path, kernel, stream, chains, x, here, done, sweeps)
+        temperatures.append(_Temperature(beta, float(log_step), log_scales))
+        if beta == 1:
+            break
+        beta, log_weights = _next(path, x, beta, len(temperatures))
+        x = x[resample(log_weights, generator)]
+        spread = np.asarray(kernel.coordinates(x), np.float64).var(0)
+        old = np.exp(2 * log_scales)
+        new = (count * spread + _PRIOR_CHAINS * old) / (count + _PRIOR_CHAINS)
+        log_scales = np.log(new) / 2
+    tuning = _frozen(temperatures)
+    return Adaptation(
+        tuning, x, len(temperatures), len(temperatures) * sweeps * count, time.monotonic() - began
+    )
+
+
+@eqx.filter_jit
+def _tune(path, kernel, stream, chains, x, here: _Temperature, done, num_sweeps: int):
+    """The states after some sweeps at one temperature, and the tuned log step."""
+    beta, log_scales = here.beta, here.log_scales
+
+    def sweep(carry, k):
+        x, log_step = carry
+        bits = stream.at(done + k + 1, chains)
+        x, acceptance = kernel.move(bits, x, path, beta, jnp.exp(log_step), jnp.exp(log_scales))
+        error = jnp.nan_to_num(acceptance).mean() - kernel.target_acceptance
+        log_step = log_step + 2 * (k + 1.0) ** -0.6 * error
+        return (x, log_step), log_step
+
+    (x, _), steps = jax.lax.scan(sweep, (x, here.log_step), jnp.arange(num_sweeps))
+    return x, steps[num_sweeps // 2 :].mean()
+
+
+@eqx.filter_jit
+def _log_ratio(path, x, beta0, beta1):
+    return path.log_ratio(x, beta0, beta1)
+
+
+def _next(path: AbstractPath, x, beta: float, temperatures: int) -> tuple[float, np.ndarray]:
+    """The next temperature, and the log weights of the chains there."""
+
+    def weights(other: float) -> np.ndarray:
+        ratio = np.asarray(_log_ratio(path, x, jnp.float32(beta), jnp.float32(other)), np.float64)
+        if not np.isfinite(ratio).any():
+            raise ValueError(
+                f"the log density is infinite or NaN on all {len(ratio)} chains of the pilot at beta = "
+                f"{beta:.4g}: give a base that lies nearer to the model, or check the function."
+            )
+        return np.where(np.isfinite(ratio), ratio, -np.inf)
+
+    def is_near(other: float) -> bool:
+        return effective_sample_size(weights(other)) >= _EFFECTIVE * x.shape[0]
+
+    if temperatures >= _MOST_TEMPERATURES or is_near(1.0):
+        return 1.0, weights(1.0)
+    low, high = beta, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if is_near(middle) else (low, middle)
+    other = float(np.float32(max(low, beta + 1e-7)))
+    return other, weights(other)
+
+
+def _frozen(temperatures: list[_Temperature]) -> Tuning:
+    """The temperatures on a fixed number of knots, equally many between any two."""
+    betas = np.array([one.beta for one in temperatures])
+    places = np.linspace(0, len(temperatures) - 1, _NUM_KNOTS)
+    known = np.arange(len(temperatures))
+    log_steps = np.interp(places, known, [one.log_step for one in temperatures])
+    scales = np.stack([one.log_scales for one in temperatures])
+    log_scales = np.stack([np.interp(places, known, column) for column in scales.T], axis=1)
+    knots = np.interp(places, known, betas)
+    return Tuning(*(jnp.asarray(a, jnp.float32) for a in (knots, log_steps, log_scales)))

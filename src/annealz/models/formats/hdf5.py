@@ -1,0 +1,185 @@
+"""HDF5: trainings of the PyPI package rbms, MATLAB 7.3 files, and plain datasets at the root.
+
+rbms keeps a training in one file, `model_type` and a group for every update that was saved:
+
+    /model_type                     BBRBM (binary units) or PBRBM (visible units of q states)
+    /update_100/params/             weight_matrix (visible, hidden) or (visible, states, hidden),
+                                    vbias and hbias
+    /update_200/params/             …
+
+Its energies are those of `models/rbm.py` and `models/softmax_rbm.py`, over units of 0 and 1 and states from
+0. The update with the highest number is the model; another one is named after the file,
+`training.h5/update_100`.
+
+What is read is a part of the file itself: links to other files, values that lie in other files, and soft
+links, which may go round in circles, are refused. Sizes are checked before a value is read.
+"""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annealz.core.reading.budget import Budget
+from annealz.core.reading.refusal import Refusal
+from annealz.core.reading.regular import check_regular, open_regular
+from annealz.core.reading.words import listed, shown, told
+from annealz.core.storage.optional import need
+from annealz.models.abstract import AbstractModel
+from annealz.models.formats.layouts import model_of
+
+__all__ = ["is_hdf5", "load_hdf5", "read_hdf5", "read_updates"]
+
+_MAGIC = b"\x89HDF\r\n\x1a\n"
+_TYPES = ("BBRBM", "PBRBM")
+_PREFIX = "update_"
+_MOST_NAMES, _MOST_DIGITS, _LONGEST_TYPE = 100_000, 18, 100
+
+
+def is_hdf5(head: bytes) -> bool:
+    """Whether a file that begins so is one; MATLAB writes 512 bytes of text before it."""
+    return _MAGIC in (head[:8], head[512:520])
+
+
+def load_hdf5(path: Path, update: str | None = None) -> tuple[AbstractModel, dict[str, Any]]:
+    """The model of a file or of one update in it, and a record of its name."""
+    arrays, update = read_hdf5(path, update)
+    return model_of(arrays, path), {"name": f"{path.stem}/{update}"} if update else {}
+
+
+def read_hdf5(path: Path, update: str | None = None) -> tuple[dict[str, np.ndarray], str]:
+    """The arrays of one update, or of the file itself where it is not a training; and the update's name."""
+    with _opened(path) as file:
+        updates = file.updates()
+        if not updates:
+            if update is not None:
+                raise Refusal(f"{path} holds no updates of a training, and {update} was asked for.")
+            return file.arrays(file.root, is_matlab=_is_matlab(path)), ""
+        file.check_type()
+        name = updates[-1] if update is None else update
+        if name not in updates:
+            raise Refusal(
+                f"{path} holds no {name}: choose one of {len(updates)} from {updates[0]} to {updates[-1]}."
+            )
+        return file.parameters(name), name
+
+
+def read_updates(path: Path) -> list[tuple[int, dict[str, np.ndarray]]]:
+    """(number, arrays) of every update of a training, in order."""
+    with _opened(path) as file:
+        updates = file.updates()
+        if not updates:
+            raise Refusal(
+                f"{path} holds {listed(file.root)}: a training of rbms holds update_1, update_2, …"
+            )
+        file.check_type()
+        return [(_number(name), file.parameters(name)) for name in updates]
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator["_File"]:
+    h5py = need("h5py", "HDF5 files are read", "formats")
+    check_regular(path)
+    try:
+        with h5py.File(path, "r") as root:
+            yield _File(path, root, h5py)
+    except Refusal:
+        raise
+    except Exception as error:  # h5py raises whatever a damaged file leads to
+        raise ValueError(
+            f"{path} is truncated, damaged or not an HDF5 file: {told(error)}."
+        ) from error
+
+
+class _File:
+    """An open file and what is left of the memory that its arrays may take."""
+
+    def __init__(self, path: Path, root: Any, h5py: Any):
+        self.path, self.root, self.h5py = path, root, h5py
+        self.budget = Budget(path, path.stat().st_size)
+
+    def updates(self) -> list[str]:
+        """The names of the updates of a training, in order."""
+        if len(self.root) > _MOST_NAMES:
+            raise Refusal(f"{self.path} holds {len(self.root)} names: {_MOST_NAMES} are read.")
+        names = [name for name in self.root if isinstance(name, str) and _number(name) >= 0]
+        return sorted(names, key=_number)
+
+    def check_type(self) -> None:
+        """Refuse a training of other models."""
+        if "model_type" not in self.root:
+            return
+        item = self._item(self.root, "model_type")
+        kind: Any = b"?"
+        is_string = isinstance(item, self.h5py.Dataset) and item.dtype.kind in "OSU"
+        if is_string and item.shape in ((), (1,)) and item.dtype.itemsize <= _LONGEST_TYPE:
+            kind = item[()] if item.shape == () else item[0]
+        kind = kind.decode(errors="replace") if isinstance(kind, bytes) else str(kind)
+        if kind not in _TYPES:
+            raise Refusal(
+                f"{self.path} holds a model of type {shown(kind)}: of the models of rbms "
+                f"{' and '.join(_TYPES)} are read."
+            )
+
+    def parameters(self, update: str) -> dict[str, np.ndarray]:
+        """Newer files keep the parameters in a group of their own, older ones beside the rest."""
+        group = self._group(self.root, update)
+        return self.arrays(self._group(group, "params") if "params" in group else group)
+
+    def arrays(self, group: Any, is_matlab: bool = False) -> dict[str, np.ndarray]:
+        """The numeric arrays directly in a group."""
+        if len(group) > _MOST_NAMES:
+            raise Refusal(f"{self.path} holds {len(group)} names: {_MOST_NAMES} are read.")
+        found = {}
+        for name in group:
+            if not isinstance(name, str):  # bytes that are not UTF-8
+                continue
+            item = self._item(group, name)
+            if not isinstance(item, self.h5py.Dataset):
+                continue
+            self._check_place(item, name)
+            if item.shape and item.dtype.kind in "fiub":
+                chunk = math.prod(item.chunks or ()) * item.dtype.itemsize
+                size = self.budget.take(name, item.shape, item.dtype.itemsize)
+                if chunk > size:  # a piece is unpacked as a whole
+                    self.budget.take(f"a piece of {name}", item.chunks, item.dtype.itemsize)
+                array = item[()]
+                found[name] = array.T if is_matlab else array
+        return found
+
+    def _group(self, group: Any, name: str) -> Any:
+        found = self._item(group, name)
+        if not isinstance(found, self.h5py.Group):
+            raise Refusal(f"{self.path} is damaged: {shown(name)} must be a group.")
+        return found
+
+    def _item(self, group: Any, name: str) -> Any:
+        """What has this name in a group, if it lies there itself."""
+        if not isinstance(group.get(name, getlink=True), self.h5py.HardLink):
+            raise Refusal(
+                f"{self.path} holds {shown(name)} as a link to another place, which is not followed: copy "
+                "what it names into the file."
+            )
+        return group[name]
+
+    def _check_place(self, item: Any, name: str) -> None:
+        """Refuse a dataset whose values lie in other files; nothing else may be asked of it before."""
+        if item.is_virtual or item.external:
+            raise Refusal(
+                f"{self.path} holds {shown(name)} with values in other files, which are not opened: copy "
+                "them into the file."
+            )
+
+
+def _number(name: str) -> int:
+    digits = name.removeprefix(_PREFIX)
+    is_number = name.startswith(_PREFIX) and digits.isascii() and digits.isdecimal()
+    return int(digits) if is_number and len(digits) <= _MOST_DIGITS else -1
+
+
+def _is_matlab(path: Path) -> bool:
+    with open_regular(path) as raw:
+        return raw.read(10) == b"MATLAB 7.3"

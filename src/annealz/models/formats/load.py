@@ -1,0 +1,128 @@
+"""A model by its packaged name, by the import path of a Python object, or from a file of any format.
+
+The formats are listed in `core/registry/formats.py`. A file is recognised by its first bytes, and where
+they do not say, or another package claims it, by its ending. The names of its arrays give the layout
+(`layouts.py`).
+"""
+
+from pathlib import Path
+from typing import Any
+
+from annealz.core.names import packaged_models
+from annealz.core.reading.regular import open_regular
+from annealz.core.registry.formats import FORMATS, FileFormat
+from annealz.core.registry.plugins import call
+from annealz.models.abstract import AbstractModel
+from annealz.models.formats.hdf5 import read_updates
+from annealz.models.formats.layouts import rbm_of
+from annealz.models.formats.npz import MODEL
+from annealz.models.formats.python_object import is_import_path, load_object
+from annealz.models.rbm import RBM
+
+__all__ = ["load_binary", "load_model", "load_trajectory"]
+
+
+def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
+    """The model of a packaged name, a file, or the import path of a Python object, and its record.
+
+    The record holds at least "name"; "exact_log_z" only where it was recorded for these very
+    parameters. Of a training of rbms the last update is taken, or the one that is named after the file:
+    `training.h5/update_100`.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> model, record = annealz.load_model("mnist-pcd-20")
+    >>> model.num_hidden, model.num_visible, round(record["exact_log_z"], 4)
+    (20, 784, 201.7465)
+    """
+    packaged = packaged_models()
+    if is_import_path(str(name)) and not Path(name).exists():
+        found = load_object(str(name))
+        found.check()
+        return found, {"name": found.name, "source": str(name)}
+    path, update = packaged.get(str(name), Path(name)), None
+    if not path.exists() and path.parent.is_file():
+        path, update = path.parent, path.name
+    if not path.exists():
+        raise ValueError(
+            f"unknown model {str(name)!r}: give a file, module:name of a Python object, or one of "
+            f"{', '.join(packaged)}."
+        )
+    model, meta = _read(path, update)
+    meta.pop("source", None)  # names code to import, which no file may
+    if meta.get("digest") != model.digest:
+        meta.pop("exact_log_z", None)
+    return model, {"name": path.stem, **meta}
+
+
+def load_binary(name: str | Path) -> tuple[RBM, dict[str, Any]]:
+    """The same for what takes RBMs of binary units only."""
+    model, meta = load_model(name)
+    if not isinstance(model, RBM):
+        raise ValueError(
+            f"{name} must be an RBM of binary units here, got a {type(model).__name__}."
+        )
+    return model, meta
+
+
+def load_trajectory(path: str | Path) -> list[RBM]:
+    """The RBMs of a training in the order of their updates: a file of rbms, or a folder of npz files.
+
+    The folder is what `annealz train --series` leaves, files that are named by the number of updates.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from pathlib import Path
+    >>> from annealz.testing import random_rbm
+    >>> Path("series").mkdir()
+    >>> for updates in (100, 200):
+    ...     annealz.save_rbm(f"series/{updates}.npz", random_rbm(4, 6, seed=updates))
+    >>> [model.name for model in annealz.load_trajectory("series")]
+    ['rbm-4x6', 'rbm-4x6']
+    """
+    path = Path(path)
+    if path.is_dir():
+        members = [file for file in path.glob("*.npz") if file.stem.isdecimal()]
+        if not members:
+            raise ValueError(f"{path} holds no models along a training: train with --series.")
+        return [load_binary(file)[0] for file in sorted(members, key=lambda f: int(f.stem))]
+    return [rbm_of(arrays, f"{path}/update_{number}") for number, arrays in read_updates(path)]
+
+
+def _read(path: Path, part: str | None) -> tuple[AbstractModel, dict[str, Any]]:
+    head = _head(path)
+    if not head:
+        raise ValueError(f"{path} is empty.")
+    kind = FORMATS.of(path, head)
+    if kind is None:
+        raise _unknown(path, head)
+    if part is not None and not kind.has_parts:
+        names = " or ".join(one.name for one in FORMATS.usable() if one.has_parts)
+        raise ValueError(f"{path} is not an {names} file, so that it holds no {part}.")
+    given = (path, part) if kind.has_parts else (path,)
+    found = call(kind.owner, kind.read, *given)
+    return _checked(found, kind, path) if kind.package else found
+
+
+def _checked(found: object, kind: FileFormat, path: Path) -> tuple[AbstractModel, dict[str, Any]]:
+    """What a reader of another package gave, if it is a model and a record."""
+    match found:
+        case (AbstractModel() as model, dict() as record):
+            model.check()
+            return model, MODEL.check(record, path)
+    raise ValueError(f"{kind.owner} must give a model and a record, got a {type(found).__name__}.")
+
+
+def _unknown(path: Path, head: bytes) -> ValueError:
+    is_pickle = head[:1] == b"\x80"
+    what = "a pickle, which is never loaded" if is_pickle else "in an unknown format"
+    known = ", ".join(map(str, FORMATS.usable()))
+    rest = "".join(f"; {reason.rstrip('.')}" for reason in FORMATS.refusals())
+    return ValueError(f"{path} is {what}: give {known}{rest}.")
+
+
+def _head(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read(1024)

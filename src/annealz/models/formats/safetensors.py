@@ -1,0 +1,49 @@
+"""safetensors files: named tensors under any of the names of `layouts.py`."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annealz.core.reading.budget import Budget
+from annealz.core.reading.regular import open_regular
+from annealz.core.reading.words import told
+from annealz.core.storage.optional import need
+from annealz.models.abstract import AbstractModel
+from annealz.models.formats.layouts import model_of
+
+__all__ = ["is_safetensors", "load_safetensors", "read_safetensors"]
+
+_LONGEST_HEADER = 8 * 2**20  # some 50,000 tensors
+
+
+def is_safetensors(head: bytes) -> bool:
+    """Whether a file that begins so may be one: the length of a JSON header, and its opening brace."""
+    return len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 10**8
+
+
+def load_safetensors(path: Path) -> tuple[AbstractModel, dict[str, Any]]:
+    """The model of a file, and an empty record."""
+    return model_of(read_safetensors(path), path), {}
+
+
+def read_safetensors(path: Path) -> dict[str, np.ndarray]:
+    """The tensors of a file."""
+    package = need("safetensors.numpy", "safetensors files are read", "formats")
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        Budget(path, size).take("tensors", (size,), 1)
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(size, _LONGEST_HEADER):
+            raise ValueError(
+                f"{path} is truncated, damaged or not a safetensors file: its header has {length} bytes."
+            )
+        file.seek(0)
+        raw = file.read(size)
+    try:
+        return dict(package.load(raw))
+    except Exception as error:  # the package has an exception of its own for every kind of damage
+        raise ValueError(
+            f"{path} is truncated, damaged or not a safetensors file: {told(error)}."
+        ) from error

@@ -1,0 +1,8 @@
+"""Tractable distributions to start from: exact samples and exact log Z."""
+
+from annealz.paths.bases.abstract import AbstractBase as AbstractBase
+from annealz.paths.bases.bernoulli import BernoulliBase as BernoulliBase
+from annealz.paths.bases.categorical import CategoricalBase as CategoricalBase
+from annealz.paths.bases.choose import choose_base as choose_base
+from annealz.paths.bases.gaussian import GaussianBase as GaussianBase
+from annealz.paths.bases.mixture import MixtureBase as MixtureBase

@@ -1,0 +1,62 @@
+"""A tractable distribution to start from: exact draws, and log Z exact in float64.
+
+p_A(x) = exp(log_density(x) - log_z)
+"""
+
+import abc
+import dataclasses
+import hashlib
+from typing import TYPE_CHECKING, Self
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from annealz.core.random import Bits
+
+__all__ = ["AbstractBase"]
+
+
+class AbstractBase(eqx.Module):
+    """What a path is at beta = 0.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> base = annealz.BernoulliBase.uniform(6)
+    >>> isinstance(base, annealz.AbstractBase), base.name, round(base.log_z, 4)
+    (True, 'uniform', 4.1589)
+    """
+
+    if not TYPE_CHECKING:  # where a field of a parent would come first in every __init__
+        name: eqx.AbstractVar[str]  # how results call it
+
+    @property
+    @abc.abstractmethod
+    def log_z(self) -> float:
+        """log of the normaliser of `log_density`."""
+
+    @abc.abstractmethod
+    def sample(self, bits: Bits, draw: int = 0) -> Float[Array, "chains ..."]:
+        """One exact draw for every chain of `bits`."""
+
+    @abc.abstractmethod
+    def log_density(self, x) -> Float[Array, " chains"]:
+        """log p*_A(x), unnormalised."""
+
+    def unnamed(self) -> Self:
+        """The same without a name: programs are compiled again for another name, not for other arrays."""
+        names = [field.name for field in dataclasses.fields(self)]
+        if "name" not in names:
+            return self
+        other = object.__new__(type(self))
+        for name in names:
+            object.__setattr__(other, name, "" if name == "name" else getattr(self, name))
+        return other
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of its arrays."""
+        leaves = jax.tree.leaves(self)
+        return hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in leaves)).hexdigest()

@@ -1,0 +1,1 @@
+"""What people see: plots, pages, tables, live displays, and the command line."""

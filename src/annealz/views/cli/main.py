@@ -1,0 +1,151 @@
+"""`annealz`: entry point and exit status.
+
+0 done, 2 bad input (one line on stderr), 3 another process of the run was lost, 130 interrupted and 143
+terminated (with the command that goes on).
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from annealz.views.cli.compare import compare
+from annealz.views.cli.estimate import estimate
+from annealz.views.cli.help import Command
+from annealz.views.cli.likelihood import likelihood
+from annealz.views.cli.models import models
+from annealz.views.cli.plain import speak_plainly
+from annealz.views.cli.report import report
+from annealz.views.cli.resume import resume
+from annealz.views.cli.schedule import schedule
+from annealz.views.cli.signals import answer_signals, status_at_end
+from annealz.views.cli.train import train
+
+__all__ = ["app", "main"]
+
+_EXAMPLES: dict[Callable[..., None], str] = {
+    estimate: """
+        annealz estimate
+        annealz estimate model.npz --steps 20000 --chains 2000 --out run
+        annealz estimate model.npz --target-std-err 0.02 --json
+        annealz estimate model.npz --two-sided --report page.html
+        annealz estimate model.npz --method exchange --out run
+    """,
+    resume: """
+        annealz resume run
+        annealz resume digits.training
+    """,
+    schedule: """
+        annealz schedule model.npz -o s.json
+        annealz estimate model.npz --schedule s.json
+    """,
+    compare: """
+        annealz compare model.npz
+        annealz compare mnist-cd25-20 --schedules linear,mixing --steps 2000
+    """,
+    likelihood: """
+        annealz likelihood mnist-pcd-500
+        annealz likelihood model.npz rows.npy --conservative
+    """,
+    train: """
+        annealz train mnist -o digits.npz
+        annealz train rows.npy -o model.npz --hidden 100 --series 5000
+    """,
+    report: """
+        annealz report run
+        annealz report run -o page.html
+    """,
+    models: """
+        annealz models
+        annealz models --json
+    """,
+}
+
+_INTERRUPTED = "annealz: interrupted."
+
+
+class _Group(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # of which typer says nothing
+            print(_INTERRUPTED, file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    cls=_Group,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Log partition functions by annealed importance sampling.",
+    epilog="See 'annealz COMMAND --help' for the options of a command, with examples.",
+)
+for _command, _lines in _EXAMPLES.items():
+    _shown = "\n".join(f"$ {line.strip()}" for line in _lines.strip().splitlines())
+    _rules = "\n\nSchedules:\n\n{rules}" if _command is schedule else ""
+    app.command(cls=Command, epilog=f"Examples:\n\n{_shown}{_rules}")(_command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from annealz import __version__
+
+        print(f"annealz {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
+    speak_plainly()
+    if arguments is None:
+        answer_signals()
+    status = _status(sys.argv[1:] if arguments is None else list(arguments))
+    sys.exit(status_at_end(status))
+
+
+def _status(arguments: list[str]) -> int:
+    try:
+        status = int(app(arguments, prog_name="annealz", standalone_mode=False, obj=arguments) or 0)
+        sys.stdout.flush()
+        return status
+    except (KeyboardInterrupt, typer.Abort):
+        print(_INTERRUPTED, file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return _unheard()
+    except SystemExit as error:  # rich and typer answer a broken pipe so
+        if isinstance(error.__context__, BrokenPipeError):
+            return _unheard()
+        raise
+    except MemoryError:
+        return _fail("not enough memory: take fewer chains or smaller batches.")
+    except (ValueError, OSError) as error:
+        return _fail(str(error))
+    except Exception as error:
+        usage = getattr(error, "format_message", None)  # typer's usage errors
+        if usage is None:
+            raise
+        return _fail(f"{usage().rstrip('.')}: see 'annealz --help'.") if usage() else 0
+
+
+def _unheard() -> int:
+    """Nobody reads on, as in `annealz models | head -1`: no complaint, and nothing left to be flushed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"annealz: {' '.join(message.split())}", file=sys.stderr)
+    return 2

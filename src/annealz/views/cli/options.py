@@ -1,0 +1,166 @@
+"""The options that commands share; `help.py` fills in what stands in braces."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annealz.core.names import BASES, MARGINALS, METHODS, packaged_models
+from annealz.core.reading.budget import OPTION, limited
+from annealz.core.registry.schedules import SCHEDULES
+
+__all__ = [
+    "Along",
+    "Base",
+    "Chains",
+    "CheckpointSeconds",
+    "Coordinator",
+    "Data",
+    "Distributed",
+    "Draws",
+    "Ensembles",
+    "Exact",
+    "Force",
+    "Json",
+    "Marginal",
+    "MaxMemory",
+    "MaxSeconds",
+    "Method",
+    "Mnist",
+    "Model",
+    "NumProcesses",
+    "Out",
+    "Plot",
+    "ProcessId",
+    "Quiet",
+    "Report",
+    "Resample",
+    "Rungs",
+    "Schedule",
+    "SecondOpinion",
+    "Seed",
+    "Steps",
+    "TargetStdErr",
+    "TwoSided",
+]
+
+
+def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What a shell completes a word to: these names, or files where none of them begins like it."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _limit(context: typer.Context, size: str | None) -> str | None:
+    """Set what files may take, until the command ends."""
+    if size is not None:
+        context.with_resource(limited(size))
+    return size
+
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="Packaged name (see 'annealz models'), model file ({suffixes}), or module:name of a Python "
+        "object.",
+        autocompletion=_completes(packaged_models),
+    ),
+]
+Schedule = Annotated[
+    str,
+    typer.Option(
+        help="{schedules}, or a file of betas.",
+        autocompletion=_completes(SCHEDULES.names),
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="annealing, or exchange: replica exchange between values of beta.",
+        autocompletion=_completes(lambda: METHODS),
+    ),
+]
+Rungs = Annotated[
+    int | None, typer.Option(help="Temperatures of a ladder, of exchange (default: 32).")
+]
+Ensembles = Annotated[
+    int | None, typer.Option(help="Independent ladders, of exchange (default: 32).")
+]
+Steps = Annotated[int | None, typer.Option(help="Annealing steps K (default: 10000).")]
+Chains = Annotated[int | None, typer.Option(help="Chains N (default: 1000).")]
+TargetStdErr = Annotated[
+    float | None, typer.Option(help="Take the steps and chains that this error needs.")
+]
+MaxSeconds = Annotated[
+    float | None, typer.Option(help="End in this time, with the chains that are done.")
+]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        OPTION,
+        help="What the arrays of a file may take, like 8GB (docs/safety.md).",
+        callback=_limit,  # which does it all
+        metavar="SIZE",
+    ),
+]
+TwoSided = Annotated[
+    bool, typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides.")
+]
+Draws = Annotated[
+    str | None,
+    typer.Option(
+        help="Where --two-sided starts in reverse: exchange (by default exact or forward)."
+    ),
+]
+SecondOpinion = Annotated[
+    bool,
+    typer.Option(
+        "--second-opinion/--no-second-opinion", help="Anneal some chains from an unlike base too."
+    ),
+]
+Resample = Annotated[
+    float | None, typer.Option(help="Resample islands of chains whose ESS falls below this share.")
+]
+Along = Annotated[
+    str | None, typer.Option(help="Betas at which log Z is wanted too: 0.25,0.5,0.75.")
+]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
+]
+Out = Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")]
+CheckpointSeconds = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
+Mnist = Annotated[
+    Path | None, typer.Option(help="Folder with the MNIST files (else fetched once).")
+]
+Seed = Annotated[int, typer.Option(help="All randomness is a function of it.")]
+Base = Annotated[
+    str,
+    typer.Option(
+        help=f"Where to start: of an RBM {', '.join(BASES)}; docs/models.md.",
+        autocompletion=_completes(lambda: BASES),
+    ),
+]
+Data = Annotated[
+    Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
+]
+Marginal = Annotated[
+    str | None,
+    typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}, auto."),
+]
+Distributed = Annotated[
+    bool, typer.Option("--distributed", help="One of several processes that share the chains.")
+]
+Coordinator = Annotated[
+    str | None, typer.Option(help="HOST:PORT of process 0, unless the cluster provides it.")
+]
+NumProcesses = Annotated[int | None, typer.Option(help="How many processes there are.")]
+ProcessId = Annotated[int | None, typer.Option(help="Which of them this one is, from 0.")]
+Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
+Report = Annotated[Path | None, typer.Option(help="Write an HTML page that holds all of it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]

@@ -1,0 +1,81 @@
+"""`annealz resume`: resume a run that was interrupted."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from annealz.views.cli.estimate import finish, interrupted
+from annealz.views.cli.options import (
+    Coordinator,
+    Distributed,
+    Json,
+    MaxMemory,
+    NumProcesses,
+    Plot,
+    ProcessId,
+    Quiet,
+    Report,
+)
+from annealz.views.cli.processes import follow, join_team, lost
+from annealz.views.cli.progress import show_progress
+from annealz.views.cli.show import check_page, check_plot
+from annealz.views.cli.train import resume_training
+
+__all__ = ["resume"]
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(help="The folder of the run or training.")],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="The model again, module:name, where it was imported: a folder's word imports nothing."
+        ),
+    ] = None,
+    distributed: Distributed = False,
+    coordinator: Coordinator = None,
+    num_processes: NumProcesses = None,
+    process_id: ProcessId = None,
+    plot: Plot = None,
+    report: Report = None,
+    max_memory: MaxMemory = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Resume the run or training in FOLDER; the result is the same as without the interruption."""
+    from annealz.engine.workers.team import LostProcess
+    from annealz.models.formats.load import load_model
+    from annealz.training.folder import TrainingFolder
+    from annealz.workflows.folder import RunFolder
+    from annealz.workflows.log_z import resume as resume_run
+    from annealz.workflows.workers.together import leading
+
+    team = join_team(distributed, coordinator, num_processes, process_id, quiet)
+    if not team.is_leader:
+        follow(team, model)
+        return
+    run_folder = RunFolder(folder)
+    with leading(team):
+        if TrainingFolder(folder).is_training():
+            if plot is not None or report is not None:
+                raise ValueError(
+                    "a training has no picture or report: leave out --plot and --report."
+                )
+            if model is not None:
+                raise ValueError("a training knows its model: leave out --model.")
+            if team.size > 1:
+                raise ValueError("a training runs in one process: leave out --distributed.")
+            resume_training(folder, as_json, quiet)
+            return
+        check_plot(plot)
+        check_page(report)
+        try:
+            with show_progress(quiet) as progress:
+                given = None if model is None else load_model(model)[0]
+                result = resume_run(folder, model=given, on_progress=progress)
+        except KeyboardInterrupt:
+            raise interrupted(run_folder) from None
+        except LostProcess as error:
+            raise lost(error, run_folder) from None
+    finish(result, run_folder, plot, report, as_json)

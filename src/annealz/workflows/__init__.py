@@ -1,0 +1,1 @@
+"""What a user asks for: an estimate, a comparison, a likelihood."""

@@ -1,0 +1,1 @@
+"""An estimate by replica exchange: its run, its folder, its result."""

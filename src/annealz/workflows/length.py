@@ -1,0 +1,152 @@
+"""How long a run is: its schedule, its chains and its parts, for what is asked, the time and the error.
+
+a wanted error   survey and sizing runs predict steps and chains (`pilots/sizing.py`)
+a time limit     fewer chains first, then shorter ones, in parts so that it can stop between them
+neither          as asked
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annealz.engine.anneal import Progress
+from annealz.engine.blocks import check_memory
+from annealz.schedules.choose import DEFAULT_NUM_STEPS
+from annealz.schedules.schedule import Schedule
+from annealz.workflows.options import Options
+from annealz.workflows.pilots.plan import plan_schedule
+from annealz.workflows.pilots.sizing import Forecast, Timing, forecast, time_steps
+from annealz.workflows.problem import Problem
+
+__all__ = ["Length", "choose_length"]
+
+_LEAST_CHAINS = 250  # that a time limit leaves, before it shortens the chains
+_NUM_PARTS = 4  # of a run whose time is limited
+_LEAST_PART = 25  # chains: fewer cannot be diagnosed
+_SECOND_TIME = 0.25  # of a time limit, for the second opinion
+TIME_RESERVE = 0.8
+
+OnProgress = Callable[[Progress], None] | None
+OnForecast = Callable[[Forecast], None] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Length:
+    """Schedule, chains and parts of a run, and what it took to find them."""
+
+    schedule: Schedule
+    num_chains: int
+    part_chains: int | None = None
+    sweeps: int = 0
+    seconds: float = 0.0
+
+
+def choose_length(
+    problem: Problem,
+    schedule: Any,
+    options: Options,
+    spent: float,
+    on_progress: OnProgress = None,
+    on_forecast: OnForecast = None,
+) -> Length:
+    """For a problem whose choice took `spent` seconds of the time allowed."""
+    if options.target_std_err is not None:
+        return _for_error(problem, schedule, options, spent, on_progress, on_forecast)
+    num_steps, num_chains = options.num_steps, options.chains
+    part_chains, timing = None, Timing(0.0, 0, 0.0)
+    left = _left(problem, options, spent)
+    if left is not None:
+        num_steps, num_chains, timing = _fit(problem, schedule, options, left)
+        part_chains = _part_chains(num_chains, 1.0)
+    found = plan_schedule(
+        schedule,
+        problem.states,
+        problem.kernel,
+        num_steps=num_steps,
+        num_chains=num_chains,
+        seed=options.seed,
+        on_progress=on_progress,
+    )
+    pilot = found.provenance if _is_name(schedule) else {}  # the pilot of a name is charged
+    return Length(
+        found,
+        num_chains,
+        part_chains,
+        timing.sweeps + pilot.get("pilot_sweeps", 0),
+        timing.spent + pilot.get("pilot_seconds", 0.0),
+    )
+
+
+def _for_error(
+    problem: Problem,
+    schedule: Any,
+    options: Options,
+    spent: float,
+    on_progress: OnProgress,
+    on_forecast: OnForecast,
+) -> Length:
+    assert options.target_std_err is not None
+    ahead = forecast(
+        problem.states,
+        problem.kernel,
+        schedule,
+        options.target_std_err,
+        num_steps=options.num_steps,
+        max_seconds=_left(problem, options, spent),
+        seed=options.seed,
+        on_progress=on_progress,
+    )
+    check_memory(problem.states, ahead.num_chains)
+    if on_forecast is not None:
+        on_forecast(ahead)
+    part_chains = None
+    if options.max_seconds is not None:
+        spare = max(options.max_seconds - (spent + ahead.pilot_seconds), 0.0)
+        part_chains = _part_chains(ahead.num_chains, spare / max(ahead.seconds, 1e-9))
+    return Length(
+        ahead.schedule, ahead.num_chains, part_chains, ahead.pilot_sweeps, ahead.pilot_seconds
+    )
+
+
+def _left(problem: Problem, options: Options, spent: float) -> float | None:
+    """Seconds for the first run, of what is allowed."""
+    if options.max_seconds is None:
+        return None
+    left = max(options.max_seconds - spent, 1e-3)
+    return left if problem.second_path is None else left * (1 - _SECOND_TIME)
+
+
+def _is_name(schedule: Any) -> bool:
+    return isinstance(schedule, str) and not Path(schedule).is_file()
+
+
+def _part_chains(num_chains: int, affordable: float) -> int:
+    """Chains per part of a run whose time is `affordable` times what it should take."""
+    chains = int(np.ceil(num_chains * min(1.0, affordable) / _NUM_PARTS))
+    return min(max(chains, _LEAST_PART), num_chains)
+
+
+def _fit(
+    problem: Problem, schedule: Any, options: Options, left: float
+) -> tuple[int | None, int, Timing]:
+    """Steps and chains that fit into the time: fewer chains first, then shorter ones."""
+    path, kernel = problem.states, problem.kernel
+    num_steps, num_chains = options.num_steps, options.chains
+    is_fixed = num_steps is not None or not _is_name(schedule)
+    if _is_name(schedule):
+        steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
+    else:
+        steps = plan_schedule(schedule, path, kernel, num_steps=num_steps).num_steps
+    timing = time_steps(path, kernel, _part_chains(num_chains, 1.0), options.seed)
+    sweeps = TIME_RESERVE * max(left - timing.spent, 0) / timing.pace
+    if steps * num_chains <= sweeps:
+        return num_steps, num_chains, timing
+    chains = max(int(sweeps / steps), min(num_chains, _LEAST_CHAINS))
+    if is_fixed or steps * chains <= sweeps:
+        return num_steps, chains, timing
+    return max(1, int(sweeps / chains)), chains, timing

@@ -1,0 +1,331 @@
+"""The front door: log Z of a model, with its error and whether to trust it.
+
+    model -> path -> schedule -> anneal -> Run -> Estimate
+
+The forward run may come in parts, each with its own chains: if its time is limited, so that it can stop
+between them (`length.py`); if it misses a wanted error, so that more chains can be added (`runner.py`). Of
+several processes the first one does all this, and the others help with the runs (`workers/`).
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annealz.core.names import DEFAULT_SCHEDULE
+from annealz.core.random import derive_seed
+from annealz.core.storage.lock import alone, holding
+from annealz.engine.anneal import Progress
+from annealz.engine.blocks import check_memory
+from annealz.engine.exchange.exchange import exchange
+from annealz.engine.exchange.ladder import LEAST_SWEEPS
+from annealz.engine.progress import begin, in_stage
+from annealz.engine.resampling import Resampling, island_size
+from annealz.engine.reverse import check_start
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.paths.bases.abstract import AbstractBase
+from annealz.schedules.schedule import Schedule
+from annealz.workflows.estimate import Estimate
+from annealz.workflows.exchange.log_z import resume_exchange
+from annealz.workflows.folder import RunFolder
+from annealz.workflows.length import TIME_RESERVE, Length, choose_length
+from annealz.workflows.options import DEFAULT_NUM_CHAINS, Options
+from annealz.workflows.pilots.plan import check_schedule
+from annealz.workflows.pilots.sizing import Forecast, time_steps
+from annealz.workflows.problem import Problem, choose_problem
+from annealz.workflows.runner import Observe, Runner, observers_of, read_estimate
+from annealz.workflows.settings import (
+    AnnealAsked,
+    AnnealSettings,
+    ExchangedDraws,
+    ExchangeSettings,
+    Given,
+)
+from annealz.workflows.shown import shown
+from annealz.workflows.workers.together import together
+
+__all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
+
+_DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
+
+OnProgress = Callable[[Progress], None] | None
+
+
+@together
+@shown
+@alone
+def estimate_log_z(
+    model: AbstractModel | str | Path,
+    *,
+    schedule: str | Path | Schedule | np.ndarray = DEFAULT_SCHEDULE,
+    num_steps: int | None = None,
+    num_chains: int | None = None,
+    base: str | AbstractBase = "auto",
+    data: Any = None,
+    marginal: str | None = None,
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
+    target_std_err: float | None = None,
+    max_seconds: float | None = None,
+    resample: float | None = None,
+    two_sided: bool = False,
+    second_opinion: bool = True,
+    draws: Any = None,
+    along: Any = None,
+    seed: int = 0,
+    observe: Observe | None = None,
+    record_every: int | None = None,
+    chunk_steps: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    checkpoint_seconds: float = 15.0,
+    exact_log_z: float | None = None,
+    progress: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+    on_forecast: Callable[[Forecast], None] | None = None,
+) -> Estimate:
+    """log Z of a model by annealed importance sampling.
+
+    Parameters
+    ----------
+    model : a model, the name of a packaged one, a file, or module:name of a Python object
+    schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
+        an array of betas, or a Schedule. The pilot that some names need is charged, and uses random
+        streams of its own.
+    num_steps : K; 10,000 by default, and with `target_std_err` what the survey predicts
+    num_chains : N; 1,000 by default
+    base : where the path starts: a base, or a name that the model knows; of an RBM base-rate, uniform,
+        visible-bias, fitted, auto. auto is the base rate where the data's means are known; elsewhere, of
+        models with several bases, pilots look for the mass and choose, as they do with fitted.
+    data : training data (rows, visible) or their means (visible,), for the base rate
+    marginal : the layer that is annealed, visible or hidden, of a model that has both; the other is summed
+        out. By default the model's first, of an RBM the visible one.
+    path : a path that ends in the model, instead of the model's own; its base is its own
+    kernel : the transition, instead of the model's own
+    target_std_err : the standard error wanted, instead of `num_chains`. Survey and sizing runs
+        predict the steps and chains that it takes; they are charged as pilot and enter no weight. A
+        run that misses it is extended once. What a million chains cannot reach is refused.
+    max_seconds : a limit to pilot and run together. The run is cut to fit, and where time runs out
+        earlier it ends with the chains that are done.
+    resample : resample islands of chains whose ESS falls below this share of them (annealed SMC)
+    two_sided : anneal in reverse as well, from draws of the target: exact ones where a layer can be
+        enumerated, else the last states of the forward run, resampled and swept on (approximate).
+        log Z is then BAR's, between bounds from both sides.
+    second_opinion : anneal a tenth as many chains from a second, unlike base as well, where the model has
+        one. An estimate that they contradict is never ok.
+    draws : draws of the target to start the reverse run from, (num_chains, variables); or "exchange", which
+        takes them from replica exchange of as many sweeps as the run has steps, charged
+    along : betas at which log Z of p*_beta is wanted too, from the same run
+    seed : all randomness is a function of it
+    observe : functions of the annealed variables (chains, ...), or observers, by name; their weighted
+        means and variances along the path are in `trace`
+    record_every : steps between records of the trace; about 1000 records by default
+    chunk_steps : steps between returns to the host; changes no bit of the result
+    out : folder for checkpoints and results; `resume(out)` continues after an interruption
+    force : overwrite a run that `out` already holds
+    checkpoint_seconds : seconds between checkpoints
+    exact_log_z : the exact value to show beside the estimate. By default what the model file
+        records, or what can be enumerated in no time.
+    progress : show a live bar with the time left and the ESS, in a notebook or a terminal
+    on_progress : called with a Progress after every chunk, and where a stage begins
+    on_forecast : called before the run with what a wanted standard error should take
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> estimate = annealz.estimate_log_z(model, num_steps=100, num_chains=100)
+    >>> abs(estimate.log_z - annealz.exact_log_z(model)) < 4 * estimate.std_err
+    True
+    >>> both = annealz.estimate_log_z(
+    ...     model, schedule="linear", num_steps=100, num_chains=100, two_sided=True
+    ... )
+    >>> both.two_sided.lower < both.two_sided.upper
+    True
+    >>> means = annealz.estimate_log_z(
+    ...     model, schedule="linear", num_steps=100, num_chains=100, observe={"means": lambda v: v}
+    ... )
+    >>> means.trace.means["means"].shape  # of the units, at the recorded steps
+    (100, 6)
+    """
+    options = Options(
+        num_steps=num_steps,
+        num_chains=num_chains,
+        target_std_err=target_std_err,
+        max_seconds=max_seconds,
+        resample=resample,
+        two_sided=two_sided,
+        second_opinion=second_opinion,
+        draws=draws,
+        along=along,
+        seed=seed,
+        record_every=record_every,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    observers = observers_of(observe)
+    asked = AnnealAsked(
+        model=str(model) if isinstance(model, str | Path) else None,
+        schedule=str(schedule) if isinstance(schedule, str | Path) else None,
+        num_steps=options.num_steps,
+        num_chains=options.num_chains,
+        base=base if isinstance(base, str) else None,
+        data=data is not None,
+        marginal=marginal,
+        observe=sorted(map(str, observe or ())),
+    )
+    given = Given(path=path is not None, kernel=kernel is not None, base=not isinstance(base, str))
+    began = time.monotonic()
+    begin(on_progress, "base")
+    problem = choose_problem(
+        model, base=base, data=data, marginal=marginal, path=path, kernel=kernel
+    )
+    if problem.has_fitted_base:
+        problem = problem.charged(0, time.monotonic() - began)
+    folder = None if out is None else RunFolder(out)
+    if folder is not None:
+        folder.check(force)
+    problem = _prepared(problem, check_schedule(schedule, options.num_steps), options, on_progress)
+    length = choose_length(
+        problem, schedule, options, problem.pilot_seconds, on_progress, on_forecast
+    )
+    problem = problem.charged(length.sweeps, length.seconds)
+    start, of_draws = _draws(problem, length, options, given, on_progress)
+    second = problem.second_schedule(length.schedule)
+    settings = AnnealSettings(
+        **problem.described(given),
+        **of_draws,
+        asked=asked,
+        num_chains=length.num_chains,
+        wanted_chains=length.num_chains if target_std_err is not None else options.chains,
+        target_std_err=target_std_err,
+        max_seconds=max_seconds,
+        part_chains=length.part_chains,
+        resample=resample,
+        two_sided=two_sided,
+        second_opinion=second_opinion,
+        second=problem.second_base,
+        base_reason=problem.base_reason,
+        can_enumerate=problem.model.has_exact_draws,
+        takes_data=problem.model.takes_data,
+        along=options.along,
+        seed=options.seed,
+        record_every=options.record_every,
+        checkpoint_seconds=checkpoint_seconds,
+        exact_log_z=problem.known_log_z(exact_log_z),
+        pilot_sweeps=problem.pilot_sweeps,
+        pilot_seconds=problem.pilot_seconds,
+    )
+    if folder is not None:
+        folder.create(settings, problem, length.schedule, start, second)
+    runner = Runner(
+        settings, problem, length.schedule, observers, chunk_steps, folder, on_progress, second
+    )
+    return runner.estimate(start)
+
+
+@together
+@shown
+def resume(
+    out: str | Path,
+    *,
+    model: AbstractModel | None = None,
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
+    observe: Observe | None = None,
+    chunk_steps: int | None = None,
+    progress: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Estimate:
+    """Resume the run in a folder, to the same bits as if it had never stopped.
+
+    `observe` must be what the run was started with, and so must a model, path or kernel that the folder
+    cannot hold, because it is not one of annealz's own. A finished run is only read. `progress` shows a
+    live bar in a notebook or a terminal.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> estimate = annealz.estimate_log_z(
+    ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=100, out="run"
+    ... )
+    >>> annealz.resume("run").log_z == estimate.log_z  # done already; after Ctrl-C it continues
+    True
+    """
+    folder = RunFolder(out)
+    if isinstance(folder.inputs()[0], ExchangeSettings):  # another kind of run, and of result
+        given = {"model": model, "path": path, "kernel": kernel, "chunk_sweeps": chunk_steps}
+        return resume_exchange(out, **given, on_progress=on_progress)  # pyright: ignore
+    if folder.is_done():
+        return read_estimate(folder)
+    with holding(folder.path):
+        settings, schedule, start = folder.inputs()  # as they are now that no other process writes
+        assert isinstance(settings, AnnealSettings)
+        if folder.is_done():
+            return read_estimate(folder)
+        problem = folder.problem(settings, model=model, path=path, kernel=kernel)
+        observers = observers_of(observe)
+        second = folder.second_schedule()
+        runner = Runner(
+            settings, problem, schedule, observers, chunk_steps, folder, on_progress, second
+        )
+        return runner.estimate(start)
+
+
+def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnProgress) -> Problem:
+    """The problem with base and kernel chosen; what the run cannot do is refused before pilots run."""
+    num_chains, draws = options.chains, options.draws
+    check_memory(problem.states, num_chains)
+    if options.resample is not None:
+        Resampling(options.resample, island_size(num_chains))
+    if draws is not None and not options.are_exchanged:
+        check_start(problem.path, draws, num_chains, "draws")
+    is_searching = problem.is_open or options.second_opinion
+    begin(on_progress, "base" if is_searching else "tuning")
+    limit = options.max_seconds
+    if limit is not None and problem.is_searched(options.second_opinion):  # pilots keep it too
+        paced = time_steps(problem.states, problem.kernel, num_chains, options.seed)
+        share = TIME_RESERVE * limit / (paced.pace * steps * num_chains)
+        steps = max(int(min(share, 1.0) * steps), 1)
+        problem = problem.charged(paced.sweeps, paced.spent)
+    return problem.prepared(
+        options.seed,
+        steps,
+        num_chains,
+        second_opinion=options.second_opinion,
+        on_progress=on_progress,
+    )
+
+
+def _draws(
+    problem: Problem, length: Length, options: Options, given: Given, on_progress: OnProgress
+) -> tuple[np.ndarray | None, dict[str, Any]]:
+    """Where a reverse run starts, if that is known before the run, and what its settings hold of it."""
+    num_chains, num_steps = length.num_chains, length.schedule.num_steps
+    if not options.two_sided:
+        return None, {}
+    if options.are_exchanged:
+        begin(on_progress, "draws")
+        drawn = exchange(
+            problem.states,
+            problem.kernel,
+            num_sweeps=max(num_steps, LEAST_SWEEPS),
+            num_draws=num_chains,
+            seed=derive_seed(options.seed, "exchange draws"),
+            on_progress=in_stage(on_progress, "draws"),
+        )
+        known = ExchangedDraws(status=drawn.status.value, messages=list(drawn.messages))
+        start = check_start(problem.path, drawn.draws, num_chains, "draws")
+        return start, {"draws": "exchange", "draw_sweeps": drawn.sweeps, "exchange": known}
+    if options.draws is not None:
+        start = check_start(problem.path, options.draws, num_chains, "draws")
+        return start, {"draws": "given", "draw_sweeps": 0}
+    if not given.path and problem.model.has_exact_draws:  # the layer of a given path is not known
+        return None, {"draws": "exact", "draw_sweeps": 0}
+    sweeps = max(_LEAST_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
+    return None, {"draws": "approximate", "draw_sweeps": sweeps * num_chains}

@@ -1,0 +1,1 @@
+"""What runs before a schedule is frozen: surveys, plans, sizes, bases."""

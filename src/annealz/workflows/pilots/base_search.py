@@ -1,0 +1,357 @@
+"""Where to start, and where to start a second time: bases found by pilots.
+
+No single base is safe. A model's visible bias may lie where the model has no mass, and the weights look
+perfect all the same; from the uniform base some modes are out of reach. What one base misses another one
+often finds, so
+
+    1   from every base that the model names, some chains are annealed (`scout`), and along the path from
+        the flat one replicas are exchanged (`exchanged`), which cross between modes;
+    2   to their states, with flattened weights, a mixture is fitted (`bases/fit_mixture.py`);
+    3   from that mixture some chains are annealed again, and the mixture is fitted to where all ended;
+    4   a product is fitted to the same states; and of all these bases one is taken.
+
+A pilot's states count in proportion to the mass that it found, its estimate of Z. Fitted to states of
+exchange as well, the mixture of mnist-cd1-20 leaves 0.85 to 0.94 of the chains effective; without them
+0.1 to 0.7.
+
+Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base
+whose log Z is clearly the smaller misses something and is not taken. Cost is (∫ √(g tau))^2, the predicted
+K Var[log w]; a pilot whose weights are worse than its survey predicts is charged for what they say.
+
+A wide base that is cheap enough is the safest, because its chains start everywhere: of the named bases
+that cost less than 0.3 K the first is taken (the flat one, where it is among them). Else the mixture, which
+has seen what all pilots found; else, where that costs more than K / 2, the cheapest.
+
+The second base is unlike the first: a fitted one beside a named one, a named one beside a fitted one, among
+those that find the mass. A share of the chains starts there (`second_opinion.py`). All chains of pilots use
+streams of their own and enter no weight.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from annealz.core.names import FITTED
+from annealz.core.random import derive_seed
+from annealz.core.units import BernoulliUnits
+from annealz.core.weights import delta_std_err, effective_sample_size, flattened, log_mean
+from annealz.engine.anneal import Progress, anneal
+from annealz.engine.exchange.exchange import exchange
+from annealz.engine.exchange.result import Exchange
+from annealz.engine.progress import in_stage
+from annealz.engine.resampling import island_unit
+from annealz.engine.run import Run
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.paths.bases.abstract import AbstractBase
+from annealz.paths.bases.bernoulli import BernoulliBase
+from annealz.paths.bases.fit_mixture import fit_mixture
+from annealz.paths.bases.mixture import MixtureBase
+from annealz.paths.layers import AbstractLayerPath
+from annealz.paths.mixture import AbstractMixturePath
+from annealz.paths.pairs import PairPath
+from annealz.schedules.mixing import mixing
+from annealz.schedules.schedule import Schedule
+from annealz.schedules.terrain import Terrain
+from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
+
+__all__ = ["BaseChoice", "Scout", "choose_second", "search_bases", "second_chains"]
+
+_SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried
+_PILOT_CHAINS = 200
+_SECOND_SHARE, _LEAST_SECOND = 10, 100  # first chains for each second one; second chains at least
+_LEAST_STEPS, _MOST_STEPS = 100, 5000
+_NUM_RUNGS, _NUM_ENSEMBLES, _NUM_DRAWS = 24, 8, 400  # of the exchange
+_LEAST_EXCHANGE = 500  # sweeps of every replica; fewer cross nothing
+_KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
+_MISSES = (
+    0.02  # nats, and 3 standard errors: a base so far below the largest log Z misses something
+)
+_EASY, _CHEAP = 0.3, 0.5  # Var[log w] of the run to come: from a named base, from a mixture
+_WIDE_PRICE = 4.0  # a named base must be so much cheaper than a fitted one, where none is easy
+_MOST_COMPONENTS = 16
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scout:
+    """A base that was tried, and what was seen from it."""
+
+    base: AbstractBase
+    path: AbstractPath
+    terrain: Terrain
+    log_z: float
+    """By a pilot: rough, and low where the base misses something."""
+    std_err: float
+    run: Run | None = None
+
+    @property
+    def name(self) -> str:
+        return getattr(self.base, "name", "base")
+
+    @property
+    def cost(self) -> float:
+        """Predicted K Var[log w]: by the survey, or by the weights of the pilot where these are worse."""
+        predicted = mixing(self.terrain, 1).provenance["predicted_variance"]
+        if self.run is None:
+            return predicted
+        size, ess = self.run.num_chains, effective_sample_size(self.run.log_weights)
+        return max(predicted, self.run.num_steps * float(np.log(size / ess)))
+
+    @property
+    def sweeps(self) -> int:
+        return self.terrain.sweeps + (0 if self.run is None else self.run.sweeps)
+
+    @property
+    def found(self) -> "_Found":
+        """Where its chains ended."""
+        assert self.run is not None
+        run = self.run
+        log_masses = run.log_z0 + run.log_weights - np.log(run.num_chains)
+        return _Found(run.states, log_masses)
+
+    def schedule(self, num_steps: int) -> Schedule:
+        """Of constant speed in √(g tau)."""
+        return mixing(self.terrain, num_steps)
+
+
+class _Found(NamedTuple):
+    """States of the model, each with the log of its part of Z."""
+
+    states: np.ndarray
+    log_masses: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseChoice:
+    """The first and the second base, with what led to them."""
+
+    first: Scout | None
+    """None where the base was given."""
+    second: Scout | None
+    """None where no unlike base is known."""
+    tried: tuple[Scout, ...]
+    sweeps: int
+    seconds: float
+
+    @property
+    def reason(self) -> str | None:
+        """Why the first one, in words; nothing where it was given."""
+        if self.first is None:
+            return None
+        rest = ", ".join(
+            f"{one.name} {one.cost:.3g} and {one.log_z:.1f}"
+            for one in self.tried
+            if one is not self.first
+        )
+        return (
+            f"{self.first.name}: predicted K Var[log w] {self.first.cost:.3g}, log Z of the pilot "
+            f"{self.first.log_z:.1f}" + (f"; the others {rest}" if rest else "")
+        )
+
+
+class _Searcher:
+    """What every pilot of one search has in common."""
+
+    def __init__(self, model, marginal, kernel, seed, num_steps, num_chains, on_progress):
+        self.model, self.marginal, self.kernel = model, marginal, kernel
+        self.seed, self.sweeps = seed, num_steps * num_chains
+        self.on_progress = in_stage(on_progress, "base")
+        self.num_chains = min(num_chains, _PILOT_CHAINS)
+        steps = int(_PILOT_SHARE * self.sweeps / self.num_chains)
+        self.num_steps = int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))
+
+    def path(self, base) -> AbstractPath:
+        return self.model.path(base, self.marginal)
+
+    def scout(self, base: AbstractBase, word: str, *, with_run: bool) -> Scout:
+        seed, path = derive_seed(self.seed, "base", word), self.path(base)
+        budget = max(LEAST_BUDGET, int(_SURVEY_SHARE * self.sweeps))
+        terrain = survey_mixing(
+            path, self.kernel, budget=budget, seed=seed, on_progress=self.on_progress
+        )
+        log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
+        if with_run:
+            run = anneal(
+                path,
+                self.kernel,
+                mixing(terrain, self.num_steps),
+                num_chains=self.num_chains,
+                seed=seed,
+                purpose="pilot",
+                on_progress=self.on_progress,
+            )
+            log_z = run.log_z0 + log_mean(run.log_weights)
+            std_err = delta_std_err(run.log_weights)
+        return Scout(base, path, terrain, float(log_z), float(std_err), run)
+
+    def exchanged(self) -> Exchange | None:
+        """Replicas between the flat base and the model; None where they would have too few sweeps."""
+        num_sweeps = int(_PILOT_SHARE * self.sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
+        if num_sweeps < _LEAST_EXCHANGE:
+            return None
+        return exchange(
+            self.path(self.model.flat_base()),
+            self.kernel,
+            num_rungs=_NUM_RUNGS,
+            num_ensembles=_NUM_ENSEMBLES,
+            num_sweeps=min(num_sweeps, _MOST_STEPS),
+            num_draws=_NUM_DRAWS,
+            seed=derive_seed(self.seed, "base", "exchange"),
+            on_progress=self.on_progress,
+        )
+
+    def fitted(
+        self, found: Sequence[_Found], word: str, most: int = _MOST_COMPONENTS
+    ) -> AbstractBase:
+        """A mixture fitted to what these pilots found; a product where `most` is 1."""
+        log_masses = np.concatenate([one.log_masses for one in found])
+        states = np.concatenate([one.states for one in found])
+        units = units_of(self.path(self.model.flat_base()))
+        weights = flattened(log_masses, _KEPT * log_masses.size)
+        seed = derive_seed(self.seed, "base", word)
+        name = FITTED[0] if most > 1 else FITTED[1]
+        fit = fit_mixture(units, states, weights, most=most, seed=seed, name=name)
+        return self._plain(fit) if fit.num_components == 1 else fit
+
+    def _plain(self, product: MixtureBase) -> AbstractBase:
+        """The same as a plain base, whose programs are those of the named ones, where there is one."""
+        flat = self.model.flat_base()
+        is_binary = isinstance(flat, BernoulliBase) and isinstance(product.units, BernoulliUnits)
+        if is_binary and self.marginal == "visible" and flat.num_units == product.num_units:
+            return BernoulliBase.from_logits(product.logits[0], product.name)
+        return product
+
+
+def search_bases(
+    model: AbstractModel,
+    marginal: str,
+    kernel: AbstractKernel,
+    *,
+    seed: int = 0,
+    num_steps: int = 10_000,
+    num_chains: int = 1000,
+    is_fitted: bool = False,
+    on_progress: OnProgress | None = None,
+) -> BaseChoice:
+    """The first and second base of a model of which nothing else is known, by pilots.
+
+    With `is_fitted` the first one is a fitted one, however easy a named one is.
+
+    `num_steps` and `num_chains` of the run to come: the pilots take about a third of its sweeps.
+    """
+    began = time.monotonic()
+    searcher = _Searcher(model, marginal, kernel, seed, num_steps, num_chains, on_progress)
+    named = [
+        searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
+    ]
+    crossed, seen = searcher.exchanged(), [one.found for one in named]
+    if crossed is not None:
+        size = len(crossed.draws)
+        log_masses = np.full(size, crossed.log_z - np.log(size))
+        seen.append(_Found(crossed.draws, log_masses))
+    rough = searcher.scout(searcher.fitted(seen, "rough fit"), "rough", with_run=True)
+    seen.append(rough.found)
+    fitted = [searcher.scout(searcher.fitted(seen, "fit"), "fitted", with_run=True)]
+    base = fitted[0].base
+    if isinstance(base, MixtureBase) and base.num_components > 1:
+        product = searcher.fitted(seen, "product", most=1)
+        fitted.append(searcher.scout(product, "product", with_run=True))
+    tried = (*named, *fitted)
+    first = _first([] if is_fitted else named, fitted, num_steps)
+    second = _second(first, named, fitted, num_steps)
+    spent = sum(one.sweeps for one in (*tried, rough))
+    spent += 0 if crossed is None else crossed.sweeps
+    return BaseChoice(first, second, tried, spent, time.monotonic() - began)
+
+
+def choose_second(
+    model: AbstractModel,
+    marginal: str,
+    kernel: AbstractKernel,
+    first: AbstractBase,
+    *,
+    seed: int = 0,
+    num_steps: int = 10_000,
+    num_chains: int = 1000,
+    on_progress: OnProgress | None = None,
+) -> BaseChoice:
+    """The second base where the first one is known: another that the model names, or one fitted."""
+    began = time.monotonic()
+    searcher = _Searcher(model, marginal, kernel, seed, num_steps, num_chains, on_progress)
+    others = {
+        name: base
+        for name, base in ((name, make()) for name, make in model.named_bases().items())
+        if base.digest != first.digest
+    }
+    if others:
+        tried = [searcher.scout(base, name, with_run=False) for name, base in others.items()]
+        spent = sum(one.sweeps for one in tried)
+        second = max(tried, key=lambda one: one.log_z)
+    else:
+        pilot = searcher.scout(first, "first", with_run=True)
+        second = searcher.scout(searcher.fitted([pilot.found], "fit"), "fitted", with_run=False)
+        tried, spent = [second], pilot.sweeps + second.sweeps
+    return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began)
+
+
+def _first(named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int) -> Scout:
+    """The base to start from, of those that find the mass."""
+    finding = _finding((*named, *fitted))
+    easy = [one for one in named if one in finding and one.cost < _EASY * num_steps]
+    if easy:  # the flattest is named first
+        return easy[0]
+    mixture = fitted[0]
+    if mixture in finding and mixture.cost < _CHEAP * num_steps:
+        return mixture
+    return min(finding, key=lambda one: one.cost * (1 if one in fitted else _WIDE_PRICE))
+
+
+def _second(
+    first: Scout, named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int
+) -> Scout | None:
+    """The most unlike of the others that find the mass; if none does, the one that finds most."""
+    finding = _finding((*named, *fitted))
+    unlike = (*fitted, *named) if first in named else (*named, *fitted)
+    others = [one for one in unlike if one is not first]
+    good = [one for one in others if one in finding]
+    if not others:
+        return None
+    if not good:
+        return max(others, key=lambda one: one.log_z)
+    return next((one for one in good if one.cost < num_steps), min(good, key=lambda one: one.cost))
+
+
+def _finding(scouts: Sequence[Scout]) -> list[Scout]:
+    """Those that no other shows to miss something; at least the one of the largest log Z."""
+
+    def finds(one: Scout) -> bool:
+        return all(
+            one.log_z > other.log_z - _MISSES - 3 * np.hypot(one.std_err, other.std_err)
+            for other in scouts
+        )
+
+    return [one for one in scouts if finds(one)] or [max(scouts, key=lambda one: one.log_z)]
+
+
+def second_chains(num_chains: int, is_resampled: bool = False) -> int:
+    """A tenth of the chains, enough to be diagnosed; in whole islands where they are resampled."""
+    count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
+    if not is_resampled:
+        return count
+    unit = island_unit(count)
+    return max(count // unit, 1) * unit
+
+
+def units_of(path: AbstractPath):
+    """The kind of the annealed units."""
+    if isinstance(path, AbstractLayerPath):
+        return path.state_units
+    if isinstance(path, AbstractMixturePath | PairPath):
+        return path.units
+    raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")

@@ -1,0 +1,230 @@
+"""The pilot that asks how the chains mix: g and tau along the path, within a given number of sweeps.
+
+A population of chains goes up the path from knot to knot. Where the effective number of them has fallen
+below half, it is resampled by the weights of its jumps (annealed SMC: chains trapped in a mode that lost
+its weight are dropped). At each knot it runs at fixed beta for a while, which gives mean, variance g and
+autocorrelation time tau of the slope there. Three rounds:
+
+    1   few knots, equally spaced in beta, a short run at fixed beta
+    2   knots where the schedule of round 1 spends its time (half of them), the others equally spaced
+    3   longer runs where tau is not resolved yet, half as long again each time, the shortest first
+
+What is left of the budget when every tau is resolved is not spent. Where the budget ends first, tau is
+guessed from what was seen (`autocorrelation.py`) and marked as a bound. With a twentieth of the sweeps of a
+run of 1000 chains, and 50 chains, a run at a knot is about as long as the main run will spend around it.
+All chains use a stream of their own and enter no estimate.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from annealz.core.random import Stream
+from annealz.core.weights import effective_sample_size, log_mean, resample
+from annealz.engine.anneal import Progress
+from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.abstract import AbstractPath
+from annealz.schedules.terrain import Terrain
+from annealz.workflows.pilots.autocorrelation import Memory, measure_memory
+from annealz.workflows.pilots.run_at_beta import run_at_beta
+
+__all__ = ["LEAST_BUDGET", "survey_mixing"]
+
+_MAX_CHAINS, _MIN_CHAINS = 50, 20
+_MAX_KNOTS, _MIN_KNOTS = 32, 8
+_LEAST_SWEEPS = 4  # sweeps
+LEAST_BUDGET = 4 * _MIN_CHAINS * _MIN_KNOTS * _LEAST_SWEEPS
+_SHARES = (0.2, 0.4)  # of the budget, for rounds 1 and 2
+_BURN_IN = 0.2  # of a run at a knot
+_RESOLVED = 20.0  # a run of this many tau is long enough
+_RESAMPLE_BELOW = 0.5  # of the chains
+
+
+@dataclasses.dataclass
+class _Knot:
+    """The population at one knot: its last states, and the slopes so far."""
+
+    beta: float
+    x: jax.Array
+    slopes: np.ndarray  # (sweeps, chains)
+
+    @property
+    def memory(self) -> Memory:
+        kept = self.slopes[int(np.ceil(_BURN_IN * len(self.slopes))) :]
+        return measure_memory(kept if len(kept) > 1 else self.slopes)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the run is long enough to resolve tau."""
+        memory = self.memory
+        return not memory.is_bound and len(self.slopes) > _RESOLVED * memory.tau
+
+
+def survey_mixing(
+    path: AbstractPath,
+    kernel: AbstractKernel,
+    *,
+    budget: int = 500_000,
+    seed: int = 0,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Terrain:
+    """g and tau along the path for at most `budget` sweeps.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    >>> terrain = annealz.survey_mixing(path, annealz.BlockGibbs(), budget=20_000)
+    >>> terrain.tau.shape == terrain.betas.shape, terrain.sweeps <= 20_000
+    (True, True)
+    >>> annealz.mixing(terrain, 100).num_steps
+    100
+    """
+    walk = _Walk(path, kernel, budget, seed, on_progress)
+    first = walk.pass_up(np.linspace(0, 1, walk.num_knots // 2), _SHARES[0])
+    rough = _terrain(first, walk)
+    knots = walk.pass_up(_knots(rough, walk.num_knots), _SHARES[1])
+    walk.lengthen(knots)
+    return _terrain(knots, walk)
+
+
+class _Walk:
+    """The population, its random stream, and what it has spent."""
+
+    def __init__(self, path, kernel, budget: int, seed: int, on_progress):
+        if budget < LEAST_BUDGET:
+            raise ValueError(
+                f"a survey of mixing takes at least {LEAST_BUDGET:,} sweeps, got {budget:,}."
+            )
+        self.path, self.kernel, self.budget, self.seed = path.unnamed(), kernel, budget, seed
+        self.num_chains = int(np.clip(np.sqrt(budget) / 10, _MIN_CHAINS, _MAX_CHAINS))
+        sweeps = budget // self.num_chains
+        self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2
+        self.piece = max(_LEAST_SWEEPS, min(64, int(_SHARES[1] * sweeps / self.num_knots) // 4))
+        self.stream, self.chains = Stream(seed, "survey-mixing"), jnp.arange(self.num_chains)
+        self.generator = np.random.default_rng([seed, 1])
+        self.done = 0  # sweeps of the population
+        self.log_z = np.nan  # by the last way up the path
+        self.began = time.monotonic()
+        self._report = on_progress
+
+    @property
+    def sweeps(self) -> int:
+        return self.done * self.num_chains
+
+    @property
+    def left(self) -> int:
+        """Sweeps of the population that are left."""
+        return self.budget // self.num_chains - self.done
+
+    def pass_up(self, betas: np.ndarray, share: float) -> list[_Knot]:
+        """One pass up the path, with a run at every knot."""
+        self.done += 1
+        x = _sample(self.path, self.stream, jnp.int32(self.done), self.chains)
+        length = max(share * self.budget / self.num_chains / len(betas), _LEAST_SWEEPS)
+        knots: list[_Knot] = []
+        log_weights = np.zeros(self.num_chains)
+        log_z = self.path.log_z0
+        for i, beta in enumerate(betas):
+            if i:
+                jump = _log_ratio(self.path, x, jnp.float32(betas[i - 1]), jnp.float32(beta))
+                log_weights = log_weights + _finite(jump, float(beta))
+                if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
+                    x = x[resample(log_weights, self.generator)]
+                    log_z += log_mean(log_weights)
+                    log_weights = np.zeros(self.num_chains)
+            knot = _Knot(float(beta), x, np.empty((0, self.num_chains)))
+            while len(knot.slopes) < length and self.left > self.piece:
+                self.sweep(knot)
+            knots.append(knot)
+            x = knot.x
+        self.log_z = log_z + log_mean(log_weights)
+        return [knot for knot in knots if len(knot.slopes) > 1]
+
+    def lengthen(self, knots: list[_Knot]) -> None:
+        """Run on where tau is not resolved, the shortest first, until all are or the budget is spent."""
+        pending = [knot for knot in knots if not knot.is_resolved]
+        while pending and self.left >= self.piece:
+            knot = min(pending, key=lambda knot: len(knot.slopes))
+            for _ in range(min(-(-len(knot.slopes) // (2 * self.piece)), self.left // self.piece)):
+                self.sweep(knot)
+            if knot.is_resolved:
+                pending.remove(knot)
+
+    def sweep(self, knot: _Knot) -> None:
+        """One piece of the run at a knot."""
+        knot.x, slopes = run_at_beta(
+            self.path, self.kernel, self.stream, self.chains, knot.x, jnp.float32(knot.beta),
+            jnp.int32(self.done), self.piece,
+        )  # fmt: skip
+        knot.slopes = np.concatenate([knot.slopes, _finite(slopes, knot.beta)])
+        self.done += self.piece
+        if self._report is not None:
+            self._report(
+                Progress(self.done, self.budget // self.num_chains, np.nan, np.nan, "pilot")
+            )
+
+
+@eqx.filter_jit
+def _sample(path, stream, step, chains):
+    return path.sample(stream.at(step, chains))
+
+
+@eqx.filter_jit
+def _log_ratio(path, x, beta0, beta1):
+    return path.log_ratio(x, beta0, beta1)
+
+
+def _finite(values: jax.Array, beta: float) -> np.ndarray:
+    """The same in float64; where the model's fields are beyond float32, a refusal."""
+    values64 = np.asarray(values, np.float64)
+    wrong = int((~np.isfinite(values64)).sum())
+    if wrong:
+        raise ValueError(
+            f"{wrong} of {values64.size} slopes or log weights of the pilot became infinite or NaN at "
+            f"beta = {beta:.4g}: the model's fields are too large for float32; rescale the model."
+        )
+    return values64
+
+
+def _knots(terrain: Terrain, count: int) -> np.ndarray:
+    """Betas at equal steps of the mean of beta itself and of the clock of the terrain's schedule."""
+    grid, friction = terrain.on_grid(with_memory=True)
+    speed = np.sqrt(friction)
+    clock = np.concatenate([[0], np.cumsum((speed[1:] + speed[:-1]) / 2 * np.diff(grid))])
+    mixed = (clock / clock[-1] if clock[-1] > 0 else grid) / 2 + grid / 2
+    knots = np.interp(np.linspace(0, 1, count), mixed, grid)
+    knots[0], knots[-1] = 0.0, 1.0
+    return knots
+
+
+def _terrain(knots: list[_Knot], walk: _Walk) -> Terrain:
+    memories = [knot.memory for knot in knots]
+    independent = [
+        walk.num_chains * (1 - _BURN_IN) * len(knot.slopes) / max(memory.tau, 1.0)
+        for knot, memory in zip(knots, memories, strict=True)
+    ]
+    return Terrain(
+        betas=np.array([knot.beta for knot in knots]),
+        mean=np.array([memory.mean for memory in memories]),
+        variance=np.array([memory.variance for memory in memories]),
+        ess=np.maximum(independent, 1.0),
+        tau=np.array([memory.tau for memory in memories]),
+        tau_is_bound=np.array([memory.is_bound for memory in memories]),
+        sweeps=walk.sweeps,
+        seconds=time.monotonic() - walk.began,
+        provenance={
+            "pilot": "mixing",
+            "num_knots": len(knots),
+            "num_chains": walk.num_chains,
+            "budget": walk.budget,
+            "seed": walk.seed,
+            "log_z": float(walk.log_z),  # rough, unbiased as Z: for choosing between bases
+        },
+    )

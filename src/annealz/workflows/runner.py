@@ -1,0 +1,295 @@
+"""The runs of one estimate: the forward run in parts, the reverse run, and the diagnosis of them.
+
+How many chains the next part has depends on the settings and on the parts before it alone, so that a
+resumed run takes as many.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+
+import jax.numpy as jnp
+import numpy as np
+
+from annealz.core.random import Stream, derive_seed
+from annealz.engine.anneal import anneal
+from annealz.engine.merge import merge_runs
+from annealz.engine.observers import AbstractObserver, Expectation, Slope
+from annealz.engine.progress import begin, in_stage
+from annealz.engine.run import Run, Runs
+from annealz.engine.workers.distributed import current_team
+from annealz.engine.workers.team import SOLO
+from annealz.estimators.diagnostics import Judgement, judge
+from annealz.estimators.finding import Finding, by_kind
+from annealz.estimators.islands import IslandJudgement, judge_islands
+from annealz.estimators.kind import Kind
+from annealz.estimators.remedy import Remedy
+from annealz.estimators.status import Status
+from annealz.estimators.two_sided import judge_two_sided
+from annealz.schedules.schedule import Schedule
+from annealz.workflows.estimate import Estimate
+from annealz.workflows.folder import RunFolder
+from annealz.workflows.pilots.base_search import second_chains
+from annealz.workflows.pilots.draws import draw_with_ancestors
+from annealz.workflows.pilots.sizing import more_chains
+from annealz.workflows.problem import Problem
+from annealz.workflows.second_opinion import Probe, compare_opinions, probed_chains
+from annealz.workflows.settings import AnnealSettings
+from annealz.workflows.workers.assist import pack_inputs
+
+__all__ = ["Observe", "Runner", "estimate_of", "observers_of", "read_estimate"]
+
+Observe = Mapping[str, Callable | AbstractObserver]
+_EXCHANGE_FROM = (
+    1.0  # predicted Var[log w]: 1.4 on mnist-cd25-20, where exchange had a third of the squared
+)
+# error; 0.4 on mnist-pcd-20 (equal) and mnist-pcd-500 (twice the squared error)
+_FIRST_TIME = 0.75  # of a time limit
+
+
+class Runner:
+    """The runs of one estimate: forward in parts, then in reverse if wanted."""
+
+    def __init__(
+        self,
+        settings: AnnealSettings,
+        problem: Problem,
+        schedule: Schedule,
+        observers,
+        chunk_steps,
+        folder,
+        on_progress,
+        second_schedule: Schedule | None = None,
+    ):
+        self.second_schedule = second_schedule
+        team = current_team()
+        if team.size > 1:
+            team.tell("inputs", pack_inputs(problem, schedule, settings))
+        self.settings, self.problem, self.schedule = settings, problem, schedule
+        self.folder: RunFolder | None = folder
+        self.options = {
+            "seed": settings.seed,
+            "chunk_steps": chunk_steps,
+            "record_every": settings.record_every,
+            "checkpoint_seconds": settings.checkpoint_seconds,
+            "team": team,
+        }
+        self.observers, self.on_progress = observers, on_progress
+
+    def estimate(self, start: np.ndarray | None) -> Estimate:
+        run = self.forward()
+        reverse = self.reverse(run, start) if self.settings.two_sided else None
+        second = None if self.second_schedule is None else self.second(run)
+        probe = None if second is None else self.probe(second)
+        runs = Runs(run, reverse, second, probe)
+        estimate = estimate_of(self.settings, runs)
+        if self.folder is None:
+            return estimate
+        try:
+            self.folder.finish(runs, estimate.to_dict())
+        except OSError as error:
+            return estimate.with_message(
+                f"could not save the result to {self.folder.path}: {error.strerror or error}."
+            )
+        return estimate
+
+    def forward(self) -> Run:
+        runs: list[Run] = []
+        while count := _next_part(self.settings, runs):
+            part = len(runs) + 1
+            left = self.settings.num_chains - sum(run.num_chains for run in runs)
+            num_parts = part - 1 + max(-(-left // count), 1)
+            begin(self.on_progress, "run", part, num_parts)
+            runs.append(
+                self._kept(
+                    f"part-{part}",
+                    on_progress=in_stage(self.on_progress, "run", part, num_parts),
+                    num_chains=count,
+                    purpose="anneal" if part == 1 else f"anneal {part}",
+                    resample=self.settings.resample,
+                    observers=self.observers,
+                )
+            )
+        return merge_runs(runs)
+
+    def reverse(self, run: Run, start: np.ndarray | None) -> Run:
+        began = time.monotonic()
+        settings, seed = self.settings, derive_seed(self.settings.seed, "draws")
+        problem, ancestors = self.problem, None
+        begin(self.on_progress, "draws")
+        if settings.draws == "exact":
+            layer = settings.marginal or problem.model.marginals[0]
+            start = problem.model.exact_draws(run.num_chains, seed, layer)
+        elif settings.draws == "approximate":
+            sweeps = (settings.draw_sweeps or 0) // run.num_chains
+            start, ancestors = draw_with_ancestors(
+                problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
+            )
+        if settings.draws != "approximate":  # those are states already
+            bits = Stream(seed, "states").at(0, jnp.arange(run.num_chains))
+            start = np.asarray(problem.states.state(bits, start))
+        drawn = time.monotonic() - began
+        begin(self.on_progress, "reverse")
+        reverse = self._kept(
+            "reverse",
+            num_chains=run.num_chains,
+            purpose="reverse",
+            start=start,
+            reverse=True,
+            on_progress=in_stage(self.on_progress, "reverse"),
+        )
+        seconds = reverse.seconds + drawn
+        return dataclasses.replace(reverse, seconds=seconds, ancestors=ancestors)
+
+    def second(self, run: Run) -> Run:
+        """Chains from the second base, a tenth as many as the run has."""
+        assert self.problem.second_path is not None
+        assert self.second_schedule is not None
+        resample = self.settings.resample
+        begin(self.on_progress, "second")
+        return self._kept(
+            "second",
+            path=self.problem.kernel.extend(self.problem.second_path),
+            schedule=self.second_schedule,
+            num_chains=second_chains(run.num_chains, resample is not None),
+            purpose="second",
+            resample=resample,
+            team=SOLO,
+            on_progress=in_stage(self.on_progress, "second"),
+        )
+
+    def probe(self, second: Run) -> Run | None:
+        """Where the second chains ended, annealed back along the first path; None without a reversal."""
+        try:
+            self.problem.kernel.reversed()
+        except ValueError:
+            return None
+        if self.settings.draws == "exact":  # BAR knows of what forward chains miss
+            return None
+        probed = probed_chains(second)[0]
+        begin(self.on_progress, "probe")
+        return self._kept(
+            "probe",
+            num_chains=probed.size,
+            purpose="probe",
+            start=second.states[probed],
+            reverse=True,
+            team=SOLO,
+            on_progress=in_stage(self.on_progress, "probe"),
+        )
+
+    def _kept(self, name: str, *, path=None, schedule: Schedule | None = None, **options) -> Run:
+        """A run, or what the folder holds of it."""
+        path = self.problem.states if path is None else path
+        schedule = self.schedule if schedule is None else schedule
+        options = {**self.options, **options}
+        if self.folder is None:
+            return anneal(path, self.problem.kernel, schedule, **options)
+        kept = self.folder.part(name, schedule)
+        if kept is not None:
+            return kept
+        checkpoint = self.folder.checkpoint_of(name)
+        run = anneal(path, self.problem.kernel, schedule, checkpoint=checkpoint, **options)
+        has_more = self.settings.two_sided or self.settings.part_chains
+        if has_more or self.second_schedule or self.settings.target_std_err is not None:
+            self.folder.save_part(name, run)
+        return run
+
+
+def _next_part(settings: AnnealSettings, runs: list[Run]) -> int:
+    """Chains of the next part of the forward run; none where it is done."""
+    wanted, done = settings.num_chains, sum(run.num_chains for run in runs)
+    limit, target = settings.max_seconds, settings.target_std_err
+    if limit is not None and settings.second:
+        limit *= _FIRST_TIME
+    if limit is not None and runs:
+        spent = settings.pilot_seconds + sum(run.seconds for run in runs)
+        if spent + runs[-1].seconds > limit:
+            return 0
+    if target is not None and done >= wanted:
+        log_weights = np.concatenate([run.log_weights for run in runs])[:wanted]
+        wanted += more_chains(log_weights, target)
+    size = settings.part_chains or wanted
+    return min(size, wanted - done)
+
+
+def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
+    """What the runs of these settings come to."""
+    run, reverse = runs.forward, runs.reverse
+    judgement = judgement_of(run)
+    target, limit = settings.target_std_err, settings.max_seconds
+    found: list[Finding] = []
+    if limit is not None and run.num_chains < settings.wanted_chains:
+        wanted = settings.wanted_chains
+        found.append(Finding.of(Kind.OUT_OF_TIME, limit=limit, done=run.num_chains, wanted=wanted))
+    if target is not None and not judgement.std_err <= target:
+        remedy, std_err = None, judgement.std_err
+        if judgement.status is Status.OK:  # else no error can be relied on
+            remedy = Remedy(target_std_err=float(f"{1.2 * std_err:.2g}"), words="or more steps")
+        found.append(Finding.of(Kind.MISSED_TARGET, remedy, target=target, std_err=std_err))
+    predicted = run.schedule.provenance.get("predicted_variance", 0.0)
+    if settings.second and predicted > _EXCHANGE_FROM:
+        found.append(Finding.of(Kind.EXCHANGE_IS_CHEAPER, predicted=predicted))
+    both = None
+    if reverse is not None:
+        are_exact = settings.draws == "exact"
+        both = judge_two_sided(
+            run.work,
+            reverse.work,
+            are_exact=are_exact,
+            log_z0=run.log_z0,
+            ancestors=reverse.ancestors,
+            forward_judgement=judgement if isinstance(judgement, Judgement) else None,
+        )
+    first = judgement if both is None else both
+    opinion = None
+    if runs.second is not None and settings.second is not None:
+        log_z = run.log_z0 + (judgement.log_mean if both is None else both.log_ratio)
+        opinion = compare_opinions(
+            log_z,
+            first.std_err,
+            judgement_of(runs.second),
+            log_z0=runs.second.log_z0,
+            base=settings.second.base,
+            probe=_probe_of(runs, judgement.log_mean),
+        )
+    return Estimate(settings, runs, judgement, (), both, opinion, by_kind(found))
+
+
+def judgement_of(run: Run) -> Judgement | IslandJudgement:
+    """Of the weights of a forward run."""
+    if run.island_size is None:
+        return judge(run.log_weights)
+    return judge_islands(run.island_log_means)
+
+
+def _probe_of(runs: Runs, log_ratio: float) -> Probe | None:
+    if runs.probe is None or runs.second is None:
+        return None
+    run, second = runs.forward, runs.second
+    chains, log_chances = probed_chains(second)
+    return Probe(
+        first_work=run.work,
+        log_ratio=log_ratio,
+        reverse_work=runs.probe.work,
+        log_masses=second.log_z0 - run.log_z0 + second.log_weights[chains] - log_chances,
+    )
+
+
+def read_estimate(folder: RunFolder) -> Estimate:
+    """The estimate of a finished run; nothing is run."""
+    folder.check_done()
+    settings = folder.settings()
+    assert isinstance(settings, AnnealSettings)
+    return estimate_of(settings, folder.runs())
+
+
+def observers_of(observe: Observe | None) -> dict[str, AbstractObserver]:
+    """What a run records: the slope, and what a user wants."""
+    if observe and "slope" in observe:
+        raise ValueError("observe must not use the name slope: the slope is always recorded.")
+    given = {
+        name: what if isinstance(what, AbstractObserver) else Expectation(what)
+        for name, what in (observe or {}).items()
+    }
+    return {"slope": Slope(), **given}

@@ -1,0 +1,1 @@
+"""The estimate of several processes together."""

@@ -1,0 +1,45 @@
+"""The pages on models, paths and densities run from top to bottom, and come out right."""
+
+from pathlib import Path
+
+import pytest
+
+import annealz
+from annealz.testing import assert_within_mc_error
+from support.pages import run_page
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_models():
+    names = run_page("docs/models.md")
+    trained = annealz.RBM.from_sklearn(names["trained"])
+    loaded, _ = annealz.load_model("digits.npz")
+    assert loaded.digest == trained.digest
+    estimate = names["estimate"]
+    assert_within_mc_error(estimate.log_z, annealz.exact_log_z(trained), estimate.std_err)
+    result = names["result"]  # of the softmax RBM, the last one
+    assert_within_mc_error(result.log_z, annealz.exact_log_z(names["softmax"]), result.std_err)
+
+
+def test_paths():
+    names = run_page("docs/paths.md")
+    exact = annealz.exact_log_z(names["model"])
+    for result in (names["through"], names["averaged"], names["mixed"]):
+        assert_within_mc_error(result.log_z, exact, result.std_err)
+
+
+def test_exchange():
+    names = run_page("docs/exchange.md")
+    exact = annealz.exact_log_z(names["model"])
+    for result in (names["estimate"], names["result"], names["both"]):
+        assert result.status.value == "ok"
+        assert_within_mc_error(result.log_z, exact, result.std_err)
+
+
+def test_densities():
+    names = run_page("docs/densities.md")
+    assert names["estimate"].status.value == names["evidence"].status.value == "ok"

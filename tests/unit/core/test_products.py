@@ -1,0 +1,113 @@
+"""Products of binary states: equal to float32, whichever way the matrix is held."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from annealz.core.products import BinaryProduct
+from annealz.engine import advance
+from annealz.engine.anneal import anneal
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.exact import exact_log_z
+from annealz.paths.bases.bernoulli import BernoulliBase
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.linear import linear
+from annealz.testing import assert_within_mc_error, random_rbm
+
+SHAPES = [(784, 501), (500, 784), (784, 21), (20, 784), (3, 2), (2, 3), (5, 5), (1, 1), (16, 32)]
+
+
+def states(num_units: int, seed: int) -> np.ndarray:
+    return (np.random.default_rng(seed).random((64, num_units)) < 0.3).astype(np.float32)
+
+
+def bound(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """2^-22 of every term for its two halves, as much again for a float32 sum taken in blocks."""
+    return 2.0**-21 * (x @ np.abs(np.float64(matrix))) + 1e-44
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("scale", [1e-20, 1e-3, 1.0, 1e6, 1e30])
+def test_the_split_product_is_as_good_as_float32(shape, scale: float, seed: int):
+    generator = np.random.default_rng(seed)
+    matrix = np.float32(scale * generator.normal(size=shape))
+    x = states(shape[0], seed + 1)
+    truth = np.float64(x) @ np.float64(matrix)
+    found = np.float64(BinaryProduct(matrix, is_split=True)(x))
+    assert found.shape == truth.shape
+    assert (np.abs(found - truth) <= bound(x, matrix)).all()
+
+
+def test_entries_of_all_sizes_keep_their_digits(seed: int):
+    """Entries down to 2^-17 of the largest carry 22 bits; smaller ones 2^-39 of the largest."""
+    matrix = np.float32(
+        np.ldexp(np.random.default_rng(seed).uniform(1, 2, (60, 7)), -np.arange(60)[:, None])
+    )
+    one_each = np.eye(60, dtype=np.float32)
+    error = np.abs(np.float64(BinaryProduct(matrix, is_split=True)(one_each)) - np.float64(matrix))
+    allowed = np.maximum(2.0**-22 * np.abs(matrix), 2.0**-38 * np.abs(matrix).max())
+    assert (error <= allowed).all()
+
+
+def test_one_half_alone_is_not_enough(seed: int):
+    """Mutant: without the low part the bound of float32 is missed by far."""
+    matrix = np.float32(np.random.default_rng(seed).normal(size=(500, 784)))
+    x = states(500, seed)
+    split = BinaryProduct(matrix, is_split=True)
+    broken = jax.tree.map(lambda a: a, split)
+    object.__setattr__(broken, "matrix", split.matrix.at[500:].set(0))
+    truth = np.float64(x) @ np.float64(matrix)
+    assert (np.abs(np.float64(broken(x)) - truth) > 5 * bound(x, matrix)).mean() > 0.5
+
+
+def test_a_matrix_of_zeros():
+    assert (BinaryProduct(np.zeros((3, 2), np.float32), is_split=True)(states(3, 0)) == 0).all()
+
+
+def test_a_cpu_holds_the_matrix_as_it_is():
+    if jax.default_backend() == "cpu":
+        assert not BinaryProduct(np.ones((3, 2), np.float32)).is_split
+
+
+def test_a_split_product_is_one_product():
+    """The doubled side is part of one product, not a second one."""
+    product = BinaryProduct(np.ones((40, 30), np.float32), is_split=True)
+    text = jax.jit(lambda x: product(x)).lower(jnp.ones((8, 40))).as_text()
+    assert text.count("dot_general") == 1
+
+
+@pytest.fixture
+def gpu_forms(monkeypatch: pytest.MonkeyPatch):
+    """The forms that a GPU runs, on this machine: split products, packed states, rounds of steps."""
+    whole = BinaryProduct.__init__
+    monkeypatch.setattr(
+        BinaryProduct, "__init__", lambda self, matrix: whole(self, matrix, is_split=True)
+    )
+    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): 4})
+
+
+@pytest.mark.parametrize("marginal", ["visible", "hidden"])
+def test_the_engine_in_the_forms_of_a_gpu(gpu_forms, marginal: str, seed: int):
+    """Chunks change no bit there either, and E[w] is Z_B / Z_A."""
+    model = random_rbm(6, 9, 1.0, seed=3)
+    path = GeometricPath(BernoulliBase.uniform(9), model, marginal)
+    assert path.pack(jnp.ones((2, 9))).dtype == jnp.float16
+    runs = [
+        anneal(
+            path,
+            BlockGibbs(),
+            linear(100),
+            num_chains=4000,
+            seed=seed,
+            record_every=r,
+            chunk_steps=c,
+        )
+        for c, r in ((None, 10), (7, 10), (33, 50))
+    ]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.log_weights, runs[0].log_weights)
+        np.testing.assert_array_equal(run.states, runs[0].states)
+    assert runs[0].states.dtype == np.uint8
+    weights = np.exp(runs[0].log_weights + runs[0].log_z0 - exact_log_z(model))
+    assert_within_mc_error(weights.mean(), 1.0, weights.std() / np.sqrt(weights.size))

@@ -1,0 +1,254 @@
+"""Fused steps, in the interpreter of Pallas: the same numbers as the engine's own steps.
+
+On a GPU the same programs are checked by test_fused_gpu.py.
+"""
+
+import importlib
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from annealz.core.products import BinaryProduct
+from annealz.core.random import Stream
+from annealz.engine.anneal import anneal
+from annealz.engine.gpu import choose_fused, large, small
+from annealz.engine.gpu.arithmetic import NARROW, softplus_difference
+from annealz.engine.gpu.chunk import Chains, Span, largest_field
+from annealz.engine.gpu.integers import filled, signed_bytes
+from annealz.engine.gpu.large import LargeSteps
+from annealz.engine.gpu.many import ManySteps
+from annealz.engine.gpu.small import SmallSteps
+from annealz.engine.observers import Expectation, Slope
+from annealz.engine.resampling import Resampling
+from annealz.engine.reverse import check_start
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.bases.bernoulli import BernoulliBase
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.linear import linear
+from annealz.testing import GaussianPath, PerfectKernel, default_seed, random_rbm
+
+WORK = importlib.import_module("annealz.engine.work")
+
+
+def path_of(num_hidden: int, num_visible: int, scale=0.3, marginal="visible") -> GeometricPath:
+    base = BernoulliBase.from_logits(np.linspace(-1, 1, num_visible))
+    return GeometricPath(base, random_rbm(num_hidden, num_visible, scale), marginal)
+
+
+def fuse(path: GeometricPath, kind: str):
+    if kind == "small":
+        return SmallSteps(path, interpret=True)
+    return LargeSteps(path, 64, interpret=True)
+
+
+SHAPES = [
+    ("small", (7, 50), "visible"),
+    ("small", (7, 50), "hidden"),
+    ("large", (40, 70), "visible"),
+    ("large", (70, 40), "hidden"),
+]
+
+
+@pytest.mark.parametrize(("kind", "shape", "marginal"), SHAPES)
+def test_steps_agree_with_the_engine(kind, shape, marginal, monkeypatch: pytest.MonkeyPatch):
+    """States are equal, log weights and records up to rounding; chunks change no bit."""
+    path = path_of(*shape, scale=0.15 if kind == "large" else 0.3, marginal=marginal)
+    options = {"num_chains": 21, "seed": default_seed(), "record_every": 3}
+    plain = anneal(path, BlockGibbs(), linear(10), **options)
+    monkeypatch.setattr(WORK, "choose_fused", lambda path, *_: fuse(path, kind))
+    fused, pieces = (
+        anneal(path, BlockGibbs(), linear(10), **options, chunk_steps=c) for c in (10, 4)
+    )
+    assert np.array_equal(fused.states, plain.states)
+    assert fused.log_weights == pytest.approx(plain.log_weights, abs=2e-4)
+    assert fused.trace.steps.tolist() == plain.trace.steps.tolist()
+    assert fused.trace.ess == pytest.approx(plain.trace.ess, rel=1e-3)
+    for kind_of in ("means", "variances"):
+        one, other = (getattr(run.trace, kind_of)["slope"] for run in (fused, plain))
+        assert one == pytest.approx(other, rel=1e-3)
+    assert np.array_equal(pieces.log_weights, fused.log_weights)
+    assert np.array_equal(pieces.states, fused.states)
+    assert np.array_equal(pieces.trace.means["slope"], fused.trace.means["slope"])
+
+
+@pytest.mark.parametrize("kind", ["small", "large"])
+def test_reverse_agrees_with_the_engine(kind, monkeypatch: pytest.MonkeyPatch):
+    path = path_of(20, 70)
+    draws = np.random.default_rng(default_seed()).integers(0, 2, (12, 70)).astype(np.float32)
+    start = check_start(path, draws, 12)
+    options = {"num_chains": 12, "purpose": "reverse", "start": start, "reverse": True}
+    plain = anneal(path, BlockGibbs(), linear(8), **options)
+    monkeypatch.setattr(WORK, "choose_fused", lambda path, *_: fuse(path, kind))
+    fused = anneal(path, BlockGibbs(), linear(8), **options)
+    assert np.array_equal(fused.states, plain.states)
+    assert fused.log_weights == pytest.approx(plain.log_weights, abs=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["small", "large"])
+def test_no_chain_depends_on_its_neighbours(kind):
+    """Any chains may be run together: every bit of each stays the same."""
+    path, stream, i = path_of(20, 70), Stream(default_seed(), "anneal"), jnp.int32
+    span = Span(i(0), i(6), i(2), i(6), 4)
+    betas = jnp.linspace(0, 1, 7, dtype=jnp.float32)
+
+    def run(indices):
+        zeros = jnp.zeros(len(indices), jnp.float32)
+        chains = Chains(indices, path.sample(stream.at(0, indices)), zeros, zeros)
+        after, records = fuse(path, kind)(stream, chains, betas, span)
+        return [np.asarray(a) for a in (after.x, after.log_weights, records[2].T)]
+
+    whole, some = run(jnp.arange(19)), run(jnp.array([17, 3, 11]))
+    for all_of_them, few in zip(whole, some, strict=True):
+        assert np.array_equal(all_of_them[np.array([17, 3, 11])], few)
+
+
+@pytest.mark.parametrize("kind", ["small", "large"])
+def test_draws_are_those_of_exact_arithmetic(kind):
+    """One step from given states: the bits of a float64 step, all but one in a million."""
+    path = path_of(24, 90, 0.5)
+    stream, i, beta, count = Stream(default_seed(), "anneal"), jnp.int32, np.float32(0.7), 3000
+    chains = jnp.arange(count)
+    x = path.sample(stream.at(0, chains))
+    zeros = jnp.zeros(count, jnp.float32)
+    betas = jnp.array([0.69, beta], jnp.float32)
+    after, _ = fuse(path, kind)(
+        stream, Chains(chains, x, zeros, zeros), betas, Span(i(0), i(1), i(1), i(1), 1)
+    )
+    bits = stream.at(1, chains)
+    dense = path.to_latent.dense()
+    fields = np.asarray(x, np.float64) @ dense[:, :-1] + np.asarray(path.latent_bias_change)
+    h = ones(bits, np.asarray(path.latent_bias) + beta * fields, draw=0)
+    logits = np.asarray(path.state_bias) + beta * (dense[:, -1] + h @ dense[:, :-1].T)
+    differ = np.asarray(after.x) != ones(bits, logits, draw=1)
+    assert differ.sum() <= 1
+
+
+def ones(bits, logits: np.ndarray, draw: int) -> np.ndarray:
+    uniforms = np.asarray(bits.uniforms(logits.shape[1], draw), np.float64)
+    return (uniforms * (1 + np.exp(-logits)) <= 1).astype(np.float64)
+
+
+def test_a_device_that_refuses_them_is_told_of(monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_):
+        raise RuntimeError("no such instruction\nand more")
+
+    monkeypatch.setattr(WORK, "choose_fused", lambda *_: refuse)
+    words = r"do not run on this device \(no such instruction\): set ANNEALZ_FUSED=0"
+    with pytest.raises(ValueError, match=words):
+        anneal(path_of(3, 5), BlockGibbs(), linear(3), num_chains=4)
+
+
+@pytest.mark.parametrize("width", [1e-5, 0.01, 0.2, 3.0, 40.0])
+def test_difference_of_softplus(width):
+    generator = np.random.default_rng(default_seed())
+    low = generator.normal(0, 12, 20_000).astype(np.float32)
+    step = generator.uniform(-width, width, low.size).astype(np.float32)
+    low64, step64 = low.astype(np.float64), step.astype(np.float64)
+    exact = np.logaddexp(0, low64 + step64) - np.logaddexp(0, low64)
+    is_narrow = jnp.asarray(width < NARROW)
+    found = softplus_difference(jnp.asarray(low), jnp.asarray(step), is_narrow, True)
+    assert np.abs(np.asarray(found, np.float64) - exact).max() < 4e-7 * max(width, 1e-4)
+
+
+def test_beyond_float32_is_never_a_plausible_number():
+    low, step = jnp.array([-100.0, 100.0]), jnp.array([300.0, -300.0])
+    found = np.asarray(softplus_difference(low, step, jnp.asarray(False), True))
+    assert not np.isfinite(found).any()
+
+
+def test_three_bytes_hold_a_float():
+    """The rest is at most half a unit of the last byte."""
+    matrix = np.random.default_rng(default_seed()).normal(0, 1, (128, 40))
+    matrix[5] = 0
+    (high_and_middle, low), scale = signed_bytes(matrix, 64, ((0, 1), (2,)))
+    stacked = np.asarray(high_and_middle, np.int64).reshape(2, 2, 64, 40)
+    high, middle = (stacked[:, i].reshape(128, 40) for i in (0, 1))
+    held = (high << 16) + (middle << 8) + np.asarray(low, np.int64)
+    rest = np.abs(held * np.asarray(scale, np.float64)[:, None] - matrix)
+    assert (rest <= 0.500001 / (127 << 16) * np.abs(matrix).max(axis=1, keepdims=True)).all()
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+@pytest.mark.parametrize("shape", [(40, 7), (7, 40)])
+def test_a_product_tells_its_matrix(is_split, shape):
+    matrix = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    dense = BinaryProduct(jnp.asarray(matrix), is_split=is_split).dense()
+    assert dense == pytest.approx(matrix, abs=2**-21)
+
+
+def test_the_largest_field_bounds_all_of_them():
+    path = path_of(6, 10, 2.0)
+    states = (np.arange(1024)[:, None] >> np.arange(10) & 1).astype(np.float32)
+    fields = states @ path.to_latent.dense()[:, :-1] + np.asarray(path.latent_bias_change)
+    assert (
+        np.abs(fields).max()
+        <= largest_field(path.to_latent.dense(), path)
+        <= 4 * np.abs(fields).max()
+    )
+
+
+def test_tiles_are_powers_of_two_that_cover_an_axis():
+    for size in (1, 16, 17, 100, 784, 1000):
+        tiles = small._tiles(size)
+        assert 0 <= sum(tiles) - size < 16
+        assert all(tile & (tile - 1) == 0 and 16 <= tile <= 256 for tile in tiles)
+        cuts = large._cuts(filled(size, 32))
+        assert [at for at, _ in cuts] == [sum(w for _, w in cuts[:i]) for i in range(len(cuts))]
+        assert all(width & (width - 1) == 0 for _, width in cuts)
+
+
+class Hopper:
+    platform, compute_capability, core_count = "gpu", "9.0", 132
+
+
+class TestChoice:
+    """Of how a run is fused."""
+
+    OBSERVERS = {"slope": Slope()}  # noqa: RUF012 (never altered)
+
+    @pytest.fixture(autouse=True)
+    def gpu(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr("jax.local_devices", lambda: [Hopper()])
+
+    def choose(self, path, kernel=None, observers=None, resampling=None, num_chains=1000):
+        return choose_fused(
+            path, kernel or BlockGibbs(), observers or self.OBSERVERS, resampling, num_chains
+        )
+
+    def test_by_the_size_of_the_model(self):
+        assert isinstance(self.choose(path_of(20, 784)), SmallSteps)
+        assert isinstance(self.choose(path_of(500, 784)), LargeSteps)
+        assert self.choose(path_of(2000, 784)) is None
+
+    def test_by_the_number_of_chains(self):
+        assert isinstance(self.choose(path_of(500, 784), num_chains=16384), ManySteps)
+        assert isinstance(self.choose(path_of(20, 784), num_chains=16384), SmallSteps)
+        assert self.choose(path_of(800, 784), num_chains=16384) is None
+
+    def test_prepared_once_a_path(self):
+        path, other = path_of(20, 30), path_of(20, 30)
+        first = self.choose(path)
+        assert self.choose(path) is first
+        assert self.choose(other) is not first
+        assert self.choose(path) is not first
+
+    def test_not_where_every_step_must_be_seen(self):
+        path = path_of(5, 9)
+        assert self.choose(path, observers={"slope": Slope(), "on": Expectation(jnp.mean)}) is None
+        assert self.choose(path, resampling=Resampling(0.5, 10)) is None
+        assert self.choose(GaussianPath(1.0, 0.5), PerfectKernel()) is None
+
+    def test_not_where_they_are_switched_off(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setenv("ANNEALZ_FUSED", "0")
+        assert self.choose(path_of(5, 9)) is None
+
+    def test_not_where_the_path_has_a_constant(self):
+        base = BernoulliBase.from_logits(np.zeros(9))
+        assert self.choose(GeometricPath(base, random_rbm(5, 9), offset=1.0)) is None
+
+    def test_not_on_other_devices(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(Hopper, "compute_capability", "8.0")
+        assert self.choose(path_of(5, 9)) is None
+        monkeypatch.setattr(Hopper, "platform", "cpu")
+        assert self.choose(path_of(5, 9)) is None

@@ -1,0 +1,20 @@
+"""Every family by the checks that are offered for anybody's models (`annealz.testing.check_model`)."""
+
+import pytest
+
+from annealz.testing import check_kernel, check_model, check_path
+from support.families import MODELS
+from support.path_examples import PATHS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_families_keep_their_promises(name: str, seed: int):
+    check_model(MODELS[name], seed=seed)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_paths_and_their_kernels_keep_theirs(name: str, seed: int):
+    make, kernel = PATHS[name]
+    check_path(make(), seed=seed)
+    check_kernel(kernel, make(), seed=seed)

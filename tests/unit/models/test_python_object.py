@@ -1,0 +1,112 @@
+"""Models by import path, in Python and on the command line."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import annealz
+from annealz.views.cli.main import main
+
+SOURCE = """
+from phi_four import PhiFour
+model = PhiFour(4, 0.3)
+number = 3
+def make():
+    return PhiFour(4, 0.5, "made")
+"""
+
+
+@pytest.fixture(autouse=True)
+def _module(tmp_path, monkeypatch):
+    (tmp_path / "own_model.py").write_text(SOURCE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    yield
+    sys.modules.pop("own_model", None)
+
+
+SHORT = {"schedule": "linear", "num_steps": 60, "num_chains": 50}
+
+
+def stopped(out) -> None:
+    """A run that is cut off after its first chunk."""
+
+    def stop(progress):
+        if progress.step:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        annealz.estimate_log_z(
+            "own_model:model", out=out, chunk_steps=20, on_progress=stop, **SHORT
+        )
+
+
+def test_a_model_by_import_path_runs_and_resumes(tmp_path):
+    whole = annealz.estimate_log_z("own_model:model", **SHORT)
+    stopped(tmp_path / "r")
+    again, _ = annealz.load_model("own_model:model")
+    resumed = annealz.resume(tmp_path / "r", model=again)
+    assert np.array_equal(resumed.log_weights, whole.log_weights)
+
+
+def test_a_folder_never_has_code_imported(tmp_path, capsys):
+    """Whatever its record names: it may come from a stranger."""
+    stopped(tmp_path / "r")
+    del sys.modules["own_model"]
+    with pytest.raises(ValueError, match="give it again with --model own_model:model"):
+        annealz.resume(tmp_path / "r")
+    assert "own_model" not in sys.modules
+    with pytest.raises(SystemExit) as end:
+        main(["resume", str(tmp_path / "r"), "--quiet"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert "own_model" not in sys.modules
+    with pytest.raises(SystemExit) as end:
+        main(["resume", str(tmp_path / "r"), "--model", "own_model:model", "--quiet"])
+    assert end.value.code in (0, None)
+    with pytest.raises(SystemExit) as end:
+        main(["resume", str(tmp_path / "r"), "--model", "own_model:make", "--quiet"])
+    assert end.value.code in (0, None)  # done: only read
+
+
+def test_the_command_line_takes_it(capsys):
+    arguments = ["own_model:make", "--steps", "50", "--chains", "60", "--schedule", "linear"]
+    with pytest.raises(SystemExit) as end:
+        main(["estimate", *arguments, "--json", "--quiet"])
+    assert end.value.code in (0, None)
+    assert json.loads(capsys.readouterr().out)["model"] == "made"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_such_module:model", "cannot import"),
+        ("own_model:nothing", "own_model has no nothing"),
+        ("own_model:number", "must be an annealz model"),
+        ("own_model", "module:name of a Python object"),
+    ],
+)
+def test_what_is_no_model_is_refused(name, words):
+    with pytest.raises(ValueError, match=words):
+        annealz.load_model(name)
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "words"),
+    [
+        ("def f(:", "broken", "cannot import the module of 'broken_model:broken': SyntaxError"),
+        ("raise RuntimeError('no data')", "x", "of 'broken_model:x': RuntimeError: no data"),
+        ("def f(size): pass", "f", "cannot make a model of 'broken_model:f': TypeError"),
+    ],
+)
+def test_whatever_a_module_raises_is_one_line(source, name, words, tmp_path, capsys):
+    (tmp_path / "broken_model.py").write_text(source)
+    with pytest.raises(SystemExit) as end:
+        main(["estimate", f"broken_model:{name}"])
+    sys.modules.pop("broken_model", None)
+    assert end.value.code == 2
+    error = capsys.readouterr().err
+    assert words in error.replace("\n", " ")
+    assert "Traceback" not in error

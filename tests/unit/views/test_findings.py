@@ -1,0 +1,153 @@
+"""Every kind of finding and every remedy in every medium: Python, command line, page and docs."""
+
+import dataclasses
+import inspect
+import re
+from typing import Any
+
+import pytest
+import typer
+
+import annealz
+from annealz.estimators.advice import Advice
+from annealz.estimators.finding import Finding
+from annealz.estimators.in_python import CALLS, in_python
+from annealz.estimators.kind import Kind
+from annealz.estimators.remedy import Remedy, Writer
+from annealz.views.cli.main import app
+from annealz.views.report.remark import remark
+from annealz.workflows.in_options import in_options, option_of
+from support.places import ROOT
+
+ERRORS = (ROOT / "docs" / "errors.md").read_text()
+MEDIA: dict[str, Writer] = {"Python": in_python, "command line": in_options}
+TEXTS = {"why": "too few", "side": "forward", "base": "uniform"}
+REMEDIES = {  # every setting that a remedy can name, with the words in both media
+    "exact": (Remedy(exact=True), "annealz.exact_log_z", "--exact"),
+    "data": (Remedy(data=True), "data=DATA", "--data DATA"),
+    "base": (Remedy(base="fitted"), 'base="fitted"', "--base fitted"),
+    "method": (Remedy(method="exchange"), "annealz.exchange_log_z", "--method exchange"),
+    "num_steps": (Remedy(num_steps=40_000), "num_steps=40000", "--steps 40000"),
+    "num_sweeps": (Remedy(num_sweeps=4000), "num_sweeps=4000", "--steps 4000"),
+    "num_chains": (Remedy(num_chains=100), "num_chains=100", "--chains 100"),
+    "target_std_err": (
+        Remedy(target_std_err=0.12),
+        "target_std_err=0.12",
+        "--target-std-err 0.12",
+    ),
+    "conservative": (Remedy(conservative=True), "conservative=True", "--conservative"),
+}
+FUNCTIONS = {  # that take a setting which `estimate_log_z` does not take
+    "num_sweeps": annealz.exchange_log_z,
+    "conservative": annealz.log_likelihood,
+}
+kinds = pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
+settings = pytest.mark.parametrize("name", REMEDIES)
+media = pytest.mark.parametrize("write", MEDIA.values(), ids=MEDIA)
+
+
+def finding_of(kind: Kind, remedy: Remedy | None = None) -> Finding:
+    """With some numbers."""
+    return Finding.of(kind, remedy, **{name: TEXTS.get(name, 9) for name in kind.names})
+
+
+def options_of(command: str) -> set[str]:
+    """The options that the --help of a command lists."""
+    group: Any = typer.main.get_command(app)
+    return {option for parameter in group.commands[command].params for option in parameter.opts}
+
+
+# --- findings --------------------------------------------------------------------------------
+
+
+@kinds
+@media
+def test_a_finding_is_one_sentence(kind: Kind, write: Writer):
+    for remedy in (None, Remedy(num_steps=400, words="or more chains")):
+        found = finding_of(kind, remedy)
+        said = found.in_words(write)
+        assert said.startswith(found.what)
+        assert said.endswith(f"{found.what_to_do(write)}.")
+        assert not re.search(r"[{}]|; ?\.|\.\.$|  ", said)
+
+
+@kinds
+def test_the_page_shows_what_to_do_apart(kind: Kind):
+    found = finding_of(kind)
+    to_do = found.what_to_do(in_options)
+    bold = re.findall(r"<strong>(.*?)</strong>", remark(found))
+    assert bold == ([f"{to_do}."] if to_do else [])
+    assert to_do or found.remedy is None
+
+
+@kinds
+def test_a_finding_lacks_no_number(kind: Kind):
+    numbers = dict.fromkeys(kind.names, 9)
+    for wrong in ({**numbers, "other": 1}, dict.fromkeys([*kind.names][1:], 9)):
+        if wrong != numbers:
+            with pytest.raises(ValueError, match=f"{kind.name} has the numbers"):
+                Finding(kind, wrong)
+
+
+@kinds
+def test_a_kind_is_in_the_docs(kind: Kind):
+    assert re.split(r":|\(|\{|,", kind.words)[0].strip() in ERRORS
+
+
+@kinds
+def test_settings_stand_in_remedies_and_not_in_words(kind: Kind):
+    """So that each medium writes them in its own way."""
+    words = f"{kind.words} {kind.remedy.words if kind.remedy else ''}"
+    assert not re.search(r"--\w|\bnum_|annealz\.", words)
+
+
+# --- remedies --------------------------------------------------------------------------------
+
+
+def test_every_setting_of_a_remedy_is_listed_here():
+    assert [*REMEDIES] == [f.name for f in dataclasses.fields(Remedy) if f.name != "words"]
+
+
+@settings
+def test_a_remedy_in_both_media(name: str):
+    remedy, python, options = REMEDIES[name]
+    assert [*remedy.settings] == [name]
+    assert (remedy.in_words(in_python), remedy.in_words(in_options)) == (python, options)
+    found = finding_of(Kind.MISSED_TARGET, remedy)
+    assert found.in_words(in_python).endswith(f"; try {python}.")
+    assert found.in_words(in_options).endswith(f"; try {options}.")
+
+
+@settings
+def test_an_option_that_is_advised_exists(name: str):
+    command = "likelihood" if name == "conservative" else "estimate"
+    assert option_of(name) in options_of(command)
+
+
+@settings
+def test_an_argument_that_is_advised_exists(name: str):
+    if name in CALLS:
+        assert callable(getattr(annealz, CALLS[name].removeprefix("annealz.")))
+        return
+    function = FUNCTIONS.get(name, annealz.estimate_log_z)
+    assert name in inspect.signature(function).parameters
+
+
+def test_data_must_come_from_the_user():
+    assert {name for name, (remedy, *_) in REMEDIES.items() if not remedy.is_ready} == {"data"}
+    assert not Remedy(words="more time would narrow the error").is_ready
+
+
+def test_words_follow_the_settings():
+    remedy = Remedy(base="fitted", words="a base found by pilots")
+    assert remedy.in_words(in_options) == "--base fitted, a base found by pilots"
+    assert Remedy(words="use the exact value").in_words(in_options) == "use the exact value"
+
+
+# --- notes on a page -------------------------------------------------------------------------
+
+
+def test_advice_is_bold_and_text_is_not():
+    advice = Advice((Remedy(num_steps=400), Remedy(exact=True)))
+    assert remark(advice) == "<strong>to do better: --steps 400, or --exact.</strong>"
+    assert remark("a < b; c") == "a &lt; b; c"
