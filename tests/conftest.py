@@ -35,30 +35,21 @@ hypothesis.settings.load_profile("annealz")
 _IS_PLAIN = pytest.StashKey[bool]()
 _LARGE = 1.2e9  # bytes of a worker
 # Files about what is shown, stored and asked for: their runs are short, and compiling them takes nearly all
-# the time. Numbers and bits of the engine, of kernels and of pilots are tested as users get them.
+# the time. No file is here that compares an estimate with the truth: numbers are tested as users get them.
 _UNOPTIMISED = {
-    "test_base_search",
     "test_cli",
     "test_cli_exchange",
     "test_cli_likelihood",
     "test_cli_train",
-    "test_compare",
-    "test_conservative",
-    "test_estimate",
     "test_folder_mixed",
-    "test_formats",
     "test_fuzz_readers",
     "test_hostile_files",
     "test_hostile_models",
     "test_hostile_records",
-    "test_likelihood",
-    "test_log_z",
     "test_notebook",
     "test_plots",
-    "test_problem",
     "test_python_object",
     "test_report",
-    "test_second_opinion",
     "test_stated",
     "test_terminal",
 }

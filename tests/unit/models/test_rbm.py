@@ -104,7 +104,7 @@ def test_checked_accepts_what_numpy_gives():
 )
 def test_checked_says_what_is_wrong(wrong: dict, words: list[str]):
     """Both shapes, or the count of what is not finite, and the name of the array."""
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (several words are matched below)
         RBM.checked(**{**GOOD, **wrong})
     for word in words:
         caught.match(word)

@@ -114,7 +114,7 @@ def test_the_iteration_gives_a_schedule_or_says_why_not(terrain: Terrain, num_st
     try:
         schedule = varopt(terrain, num_steps, method="fixed_point")
     except ValueError as error:
-        assert "use method='quadrature'" in str(error)  # noqa: PT017
+        assert "use method='quadrature'" in str(error)  # noqa: PT017 (it may also succeed)
     else:
         check(schedule, num_steps)
 
