@@ -324,8 +324,8 @@ def free_port() -> int:
 
 
 def start(*command: str | Path) -> subprocess.Popen:
-    """A process with three emulated devices."""
-    flag = "--xla_force_host_platform_device_count=3"
+    """A process with eight emulated devices."""
+    flag = "--xla_force_host_platform_device_count=8"
     source = str(Path(annealz.__file__).parents[1])
     return subprocess.Popen(
         [sys.executable, *map(str, command)],
@@ -346,10 +346,10 @@ def end(process: subprocess.Popen) -> tuple[int, str]:
 
 
 def test_devices_and_processes_change_no_bit(tmp_path: Path):
-    """1, 2 and 3 emulated devices; and 2 processes over loopback, one of which has two devices."""
+    """1, 2 and 8 emulated devices; and 2 processes over loopback, one of which has two devices."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    alone = start(script, tmp_path / "alone", "1,2,3")
+    alone = start(script, tmp_path / "alone", "1,2,8")
     assert end(alone) == (0, "")  # what it compiled is there for the others
     team = f"127.0.0.1:{free_port()}", "2"
     processes = [
@@ -359,7 +359,7 @@ def test_devices_and_processes_change_no_bit(tmp_path: Path):
     for process in processes:
         status, errors = end(process)
         assert status == 0, errors
-    names = ("alone-1", "alone-2", "alone-3", "first-1", "second-2")
+    names = ("alone-1", "alone-2", "alone-8", "first-1", "second-2")
     one, *others = (dict(np.load(tmp_path / f"{name}.npz")) for name in names)
     assert one["log_weights"].shape == (125,)  # 8 blocks of 16
     for other in others:
