@@ -5,7 +5,7 @@ number of times it was resumed, because no generator state exists: every word is
 it is used.
 
     key       = BLAKE2b(seed, purpose)                              64 bits, once, on the host
-    key_draw  = Threefry2x32-20(key; draw, 0)                       64 bits per draw
+    key_draw  = Threefry2x32-20(key; draw, 0)                       64 bits per draw, the first on the host
     (r0, r1)  = Threefry2x32-20(key_draw; chain, step)              64 bits per row
     word      = mix(r0 + unit * 0x9E3779B9, r1)                     32 bits per element
 
@@ -29,6 +29,7 @@ __all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry"
 
 _GOLDEN = 0x9E3779B9
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+_NUM_READY = 4  # draws whose keys a stream holds: a program that derives them takes a sixth longer to compile
 
 
 def check_seed(seed: int) -> int:
@@ -52,22 +53,32 @@ class Stream(eqx.Module):
     """
 
     key: UInt32[Array, "2"]
+    draw_keys: UInt32[Array, "draws 2"]
 
     def __init__(self, seed: int, purpose: str):
         digest = hashlib.blake2b(
             check_seed(seed).to_bytes(8, "little") + purpose.encode(), digest_size=8
         ).digest()
-        self.key = jnp.asarray(np.frombuffer(digest, dtype="<u4"), dtype=jnp.uint32)
+        key = np.frombuffer(digest, dtype="<u4").astype(np.uint32)
+        draws = np.arange(_NUM_READY, dtype=np.uint32)
+        self.key = jnp.asarray(key)
+        self.draw_keys = jnp.asarray(np.stack(threefry(key[:1], key[1:], draws, np.uint32(0)), 1))
 
     def at(self, step: int | Integer[Array, ""], chains: Integer[Array, " chains"]) -> "Bits":
         """The bits of one step for the chains of these global indices."""
-        return Bits(self.key, jnp.asarray(chains, jnp.uint32), jnp.asarray(step, jnp.uint32))
+        return Bits(self, jnp.asarray(chains, jnp.uint32), jnp.asarray(step, jnp.uint32))
+
+    def draw_key(self, draw: int):
+        """The two words of key_draw."""
+        if draw < _NUM_READY:
+            return self.draw_keys[draw, 0], self.draw_keys[draw, 1]
+        return threefry(self.key[0], self.key[1], np.uint32(draw), np.uint32(0))
 
 
 class Bits(eqx.Module):
     """The random bits that a step of the engine may use, one row per chain."""
 
-    key: UInt32[Array, "2"]
+    stream: Stream
     chains: UInt32[Array, " chains"]
     step: UInt32[Array, ""]
 
@@ -77,7 +88,7 @@ class Bits(eqx.Module):
 
     def words(self, num_units: int, draw: int) -> UInt32[Array, "chains units"]:
         """Uniform 32-bit words; `draw` distinguishes the uses within one step."""
-        row0, row1 = row_keys(self.key, draw, self.chains, self.step)
+        row0, row1 = row_keys(self.stream, draw, self.chains, self.step)
         return unit_words(row0[:, None], row1[:, None], jnp.arange(num_units, dtype=jnp.uint32))
 
     def uniforms(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
@@ -117,10 +128,9 @@ class Bits(eqx.Module):
         return jax.random.wrap_key_data(self.words(2, draw), impl="threefry2x32")
 
 
-def row_keys(key, draw: int, chains, steps):
+def row_keys(stream: Stream, draw: int, chains, steps):
     """(r0, r1) of every chain at every step, as these two broadcast."""
-    key0, key1 = threefry(key[0], key[1], jnp.uint32(draw), jnp.uint32(0))
-    return threefry(key0, key1, chains, steps)
+    return _traced_once(*stream.draw_key(draw), chains, steps)
 
 
 def unit_words(row0, row1, units):
@@ -137,8 +147,8 @@ def _mix(word, key):
 
 
 def threefry(key0, key1, count0, count1):
-    """Threefry2x32 with 20 rounds, element-wise on uint32."""
-    keys = (key0, key1, key0 ^ key1 ^ jnp.uint32(0x1BD11BDA))
+    """Threefry2x32 with 20 rounds, element-wise on uint32, of NumPy or of JAX."""
+    keys = (key0, key1, key0 ^ key1 ^ np.uint32(0x1BD11BDA))
     x0, x1 = count0 + keys[0], count1 + keys[1]
     for i in range(20):
         rotation = _ROTATIONS[i % 8]
@@ -147,5 +157,8 @@ def threefry(key0, key1, count0, count1):
         if i % 4 == 3:
             turn = i // 4 + 1
             x0 = x0 + keys[turn % 3]
-            x1 = x1 + keys[(turn + 1) % 3] + jnp.uint32(turn)
+            x1 = x1 + keys[(turn + 1) % 3] + np.uint32(turn)
     return x0, x1
+
+
+_traced_once = jax.jit(threefry)

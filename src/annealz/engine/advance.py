@@ -114,15 +114,7 @@ class _Step(NamedTuple):
     is_reverse: bool
     resampling: Resampling | None
 
-    def plain(self, k, block: Block) -> Block:
-        return self._move(k, *self._weigh(k, block))
-
-    def recorded(self, k, block: Block) -> tuple[Block, Record]:
-        block, beta = self._weigh(k, block)
-        moved = self._move(k, block, beta)
-        return moved, _record(self.path, self.observers, block, beta, self.is_real)
-
-    def _weigh(self, k, block: Block) -> tuple[Block, Any]:
+    def weigh(self, k, block: Block) -> tuple[Block, Any]:
         """The block after the increment of step k, its states unpacked; and beta_k."""
         path, (betas, start) = self.path, (self.chunk.betas, self.chunk.start)
         beta0, beta1 = betas[k - 1 - start], betas[k - start]
@@ -138,7 +130,7 @@ class _Step(NamedTuple):
         }
         return Block(x, total, rest, carries, block.num_resamplings), beta1
 
-    def _move(self, k, block: Block, beta) -> Block:
+    def move(self, k, block: Block, beta) -> Block:
         bits = self.stream.at(k, self.chains)
         x = self.path.pack(self.kernel.step(bits, block.x, self.path, beta))
         if self.resampling is None:
@@ -158,19 +150,28 @@ def advance(
     """The block after the steps of this chunk, and what is recorded on the way."""
     chains = chunk.chains(block)
     step = _Step(path, kernel, observers, stream, chunk, *chains, is_reverse, resampling)
+    weigh, move = jax.jit(step.weigh), jax.jit(step.move)  # traced once for both kinds of steps
+
+    def plain(k, block: Block) -> Block:
+        return move(k, *weigh(k, block))
+
+    @jax.jit
+    def recorded(k, block: Block) -> tuple[Block, Record]:
+        block, beta = weigh(k, block)
+        return move(k, block, beta), _record(path, observers, block, beta, step.is_real)
 
     def segment(loop):
         """Plain steps up to the next recorded one (or the chunk's last), and that one."""
         k, slot, block, records = loop
         target = jnp.minimum((k // chunk.every + 1) * chunk.every, chunk.last)
         end = jnp.minimum(target, chunk.stop)
-        block = repeat(step.plain, k + 1, end, block)
-        block, record = step.recorded(end, block)
+        block = repeat(plain, k + 1, end, block)
+        block, record = recorded(end, block)
         records = jax.tree.map(lambda all, one: all.at[slot].set(one), records, record)
         return end, slot + (end == target), block, records  # an unrecorded slot is written again
 
     block = eqx.tree_at(lambda b: b.x, block, path.pack(path.restore(block.x)))
-    like = jax.eval_shape(step.recorded, jnp.int32(1), block)[1]
+    like = jax.eval_shape(recorded, jnp.int32(1), block)[1]
     records = jax.tree.map(lambda a: jnp.zeros((RECORD_CAPACITY, *a.shape), a.dtype), like)
     loop = (chunk.start, jnp.int32(0), block, records)
     _, _, block, records = jax.lax.while_loop(lambda loop: loop[0] < chunk.stop, segment, loop)

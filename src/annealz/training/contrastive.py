@@ -91,7 +91,8 @@ def update(
 
 def _sweep(model: RBM, bits: Bits, v, sweep, num_sweeps):
     """One Gibbs sweep; each sweep of an update has a step number of its own."""
-    own = Bits(bits.key, bits.chains, bits.step * jnp.uint32(num_sweeps) + sweep.astype(jnp.uint32))
+    step = bits.step * jnp.uint32(num_sweeps) + sweep.astype(jnp.uint32)
+    own = Bits(bits.stream, bits.chains, step)
     h = own.bernoulli(model.hidden_logits(v), draw=2)
     return own.bernoulli(model.visible_logits(h), draw=3)
 

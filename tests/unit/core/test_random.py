@@ -170,7 +170,7 @@ def count_heads(logit: float, num_steps: int, kind: type[Bits] = Bits) -> tuple[
     @jax.jit
     def ones(step):
         bits = stream.at(step, jnp.arange(2**10))
-        bits = kind(bits.key, bits.chains, bits.step)
+        bits = kind(bits.stream, bits.chains, bits.step)
         return bits.bernoulli(jnp.full((2**10, 2**10), logit), 0).astype(jnp.int32).sum()
 
     return sum(int(ones(step)) for step in range(num_steps)), num_steps * 2**20
@@ -217,7 +217,7 @@ class EdgeBits(Bits):
 
 @pytest.mark.parametrize("word", [0, 1, 2**32 - 128, 2**32 - 1])
 def test_saturated_coins_are_certain_at_the_extreme_words(word: int):
-    bits = EdgeBits(jnp.zeros(2, jnp.uint32), jnp.array([word], jnp.uint32), jnp.uint32(0))
+    bits = EdgeBits(Stream(0, ""), jnp.array([word], jnp.uint32), jnp.uint32(0))
     logits = jnp.array([[-np.inf, -1e4, -200.0, 200.0, 1e4, np.inf]])
     coins = jax.jit(lambda logits: bits.bernoulli(logits, 0))(logits)
     np.testing.assert_array_equal(coins, [[0, 0, 0, 1, 1, 1]])

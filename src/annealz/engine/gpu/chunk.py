@@ -61,7 +61,7 @@ def in_pieces(stream: Stream, indices, betas, span: Span, held, take: Callable):
     def piece(i, held):
         first = span.start + i * length
         steps = (first + 1 + jnp.arange(length)).astype(jnp.uint32)[:, None]
-        keys = [row_keys(stream.key, draw, indices, steps) for draw in (0, 1)]
+        keys = [row_keys(stream, draw, indices, steps) for draw in (0, 1)]
         keys = jnp.stack([word for pair in keys for word in pair], axis=1)
         window = jax.lax.dynamic_slice(betas, (i * length,), (length + 1,))
         count = jnp.minimum(span.stop - first, length)
