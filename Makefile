@@ -19,10 +19,10 @@ estimate: $(READY) ## log Z of a packaged RBM, beside its exact value
 	$(BIN)/annealz estimate
 
 test: $(READY) ## the tests of the library and its commands
-	$(PYTEST) -m "not slow and not gpu and not more" tests/unit tests/statistical tests/system
+	$(PYTEST) -m "not slow and not gpu and not more and not browser" tests/unit tests/statistical tests/system
 
 test-more: $(READY) ## further cases of the same checks, mutants, processes and signals
-	$(PYTEST) -m "more and not slow and not gpu" tests/unit tests/statistical tests/system
+	$(PYTEST) -m "more and not slow and not gpu and not browser" tests/unit tests/statistical tests/system
 
 test-docs: $(READY) ## the code of README, pages, docstrings and tutorials
 	$(PYTEST) tests/docs

@@ -23,10 +23,14 @@ from annealz.workflows.compare import compare_schedules
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or "snap" in Path(CHROMIUM).resolve().parts,  # a snap sees no files of ours
-    reason="chromium is not installed",
-)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        CHROMIUM is None
+        or "snap" in Path(CHROMIUM).resolve().parts,  # a snap sees no files of ours
+        reason="chromium is not installed",
+    ),
+]
 
 PAGES = ("two-sided", "unreliable", "compare")
 HOSTILE = "<script>document.title = 'taken'</script>"

@@ -29,7 +29,7 @@ __all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry"
 
 _GOLDEN = 0x9E3779B9
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-_NUM_READY = 4  # draws whose keys a stream holds: a program that derives them takes a sixth longer to compile
+_NUM_READY = 4  # draws whose keys a stream holds: deriving them makes a program slower to compile
 
 
 def check_seed(seed: int) -> int:
@@ -68,11 +68,11 @@ class Stream(eqx.Module):
         """The bits of one step for the chains of these global indices."""
         return Bits(self, jnp.asarray(chains, jnp.uint32), jnp.asarray(step, jnp.uint32))
 
-    def draw_key(self, draw: int):
-        """The two words of key_draw."""
-        if draw < _NUM_READY:
+    def draw_key(self, draw: int | Integer[Array, ""]):
+        """The two words of key_draw; the number of the draw may be traced."""
+        if not isinstance(draw, jax.Array) and draw < _NUM_READY:
             return self.draw_keys[draw, 0], self.draw_keys[draw, 1]
-        return threefry(self.key[0], self.key[1], np.uint32(draw), np.uint32(0))
+        return _traced_once(self.key[0], self.key[1], jnp.uint32(draw), jnp.uint32(0))
 
 
 class Bits(eqx.Module):

@@ -7,6 +7,7 @@ nor that of processes changes a bit: a matrix product of another batch size may 
 import os
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -78,13 +79,7 @@ def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") 
     """
     if platform() != "cpu" or not hasattr(os, "sysconf"):
         return
-
-    def one():
-        x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
-        stored = path.store(x)
-        return stored, stored, x.astype(jnp.uint8) if path.is_binary else x
-
-    leaves = jax.tree.leaves(jax.eval_shape(one))
+    leaves = jax.tree.leaves(eqx.filter_eval_shape(_held, path))
     each = _WEIGHT_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
     needed, memory = num_chains * each, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
@@ -92,3 +87,11 @@ def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") 
             f"{name} = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
             f"machine has {memory / 2**30:.0f}: take fewer {name.split(' ')[0].removeprefix('num_')}."
         )
+
+
+@eqx.filter_jit
+def _held(path: AbstractPath):
+    """What is held of the states of one chain."""
+    x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
+    stored = path.store(x)
+    return stored, stored, x.astype(jnp.uint8) if path.is_binary else x
