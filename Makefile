@@ -8,6 +8,9 @@ RBMS := .venv-rbms
 LOWEST := .venv-lowest
 PRESET ?= quick
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Compiling takes most of the time of most tests: half of it without optimisations, which change no formula.
+# tests/statistical compiles as users do.
+QUICK := XLA_FLAGS=--xla_cpu_use_fusion_emitters=false JAX_DISABLE_MOST_OPTIMIZATIONS=1
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 .PHONY: estimate test test-more test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust evidence tutorials terminal install clean help
@@ -19,10 +22,12 @@ estimate: $(READY) ## log Z of a packaged RBM, beside its exact value
 	$(BIN)/annealz estimate
 
 test: $(READY) ## the tests of the library and its commands
-	$(PYTEST) -m "not slow and not gpu and not more and not browser" tests/unit tests/statistical tests/system
+	$(QUICK) $(PYTEST) -m "not slow and not gpu and not more and not browser" tests/unit tests/system
+	$(PYTEST) -m "not slow and not gpu and not more" tests/statistical
 
 test-more: $(READY) ## further cases of the same checks, mutants, processes and signals
-	$(PYTEST) -m "more and not slow and not gpu and not browser" tests/unit tests/statistical tests/system
+	$(QUICK) $(PYTEST) -m "more and not slow and not gpu and not browser" tests/unit tests/system
+	$(PYTEST) -m "more and not slow and not gpu" tests/statistical
 
 test-docs: $(READY) ## the code of README, pages, docstrings and tutorials
 	$(PYTEST) tests/docs

@@ -36,18 +36,7 @@ hypothesis.settings.load_profile("annealz")
 gc.freeze()
 gc.set_threshold(50_000, 20, 100)
 
-_IS_PLAIN = pytest.StashKey[bool]()
 _LARGE = 1.2e9  # bytes of a worker
-# Compiling takes most of the time of most tests, a third less without LLVM's optimisations, which change no
-# formula. Programs are optimised, as users have them, in tests/statistical and where this is what is
-# tested: rounding, products, fused steps, runs that were written before.
-_OPTIMISED = {
-    "test_fused",
-    "test_fused_many",
-    "test_products",
-    "test_rounding",
-    "test_written_before",
-}
 _LONGEST = (
     "test_tutorials",
     "test_pages_models",
@@ -70,17 +59,12 @@ _MORE = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest come first, so that two workers end together; then those alike."""
+    """Files that take longest come first, so that two workers end together."""
     for item in items:
         if item.nodeid.removeprefix("tests/") in _MORE:
             item.add_marker(pytest.mark.more)
     rank = {name: n for n, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: (rank.get(item.path.stem, len(rank)), _is_plain(item.path)))
-
-
-def _is_plain(path: Path) -> bool:
-    folder = path.relative_to(Path(__file__).parent).parts[0]
-    return folder in {"unit", "system"} and path.stem not in _OPTIMISED
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 def pytest_report_header() -> str:
@@ -88,14 +72,11 @@ def pytest_report_header() -> str:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _programs(request: pytest.FixtureRequest) -> None:
-    """Optimised or not, and dropped where a worker has grown large, else it grows to gigabytes."""
-    is_plain, stash = _is_plain(request.path), request.config.stash
-    if is_plain != stash.get(_IS_PLAIN, False) or psutil.Process().memory_info().rss > _LARGE:
+def _programs() -> None:
+    """Programs are dropped where a worker has grown large, else it grows to gigabytes."""
+    if psutil.Process().memory_info().rss > _LARGE:
         jax.clear_caches()
         gc.collect()
-    jax.config.update("jax_disable_most_optimizations", is_plain)
-    stash[_IS_PLAIN] = is_plain
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ class BinaryProduct(eqx.Module):
     shape: tuple[int, int] = eqx.field(static=True)
     is_split: bool = eqx.field(static=True)
 
-    def __init__(self, matrix: Float[Array, "units outputs"], is_split: bool | None = None):
+    def __init__(self, matrix: Float[Array | np.ndarray, "units outputs"], is_split: bool | None = None):
         units, outputs = matrix.shape
         self.shape = (units, outputs)
         self.is_split = platform() == "gpu" if is_split is None else is_split

@@ -86,11 +86,13 @@ class Bits(eqx.Module):
     def num_chains(self) -> int:
         return self.chains.shape[0]
 
+    @eqx.filter_jit
     def words(self, num_units: int, draw: int) -> UInt32[Array, "chains units"]:
         """Uniform 32-bit words; `draw` distinguishes the uses within one step."""
         row0, row1 = row_keys(self.stream, draw, self.chains, self.step)
         return unit_words(row0[:, None], row1[:, None], jnp.arange(num_units, dtype=jnp.uint32))
 
+    @eqx.filter_jit
     def uniforms(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
         """Uniforms in [0, 1), float32 of 31 bits: exact to 2**-31 where they are small.
 
@@ -100,6 +102,7 @@ class Bits(eqx.Module):
         positive = (self.words(num_units, draw) >> 1).astype(jnp.int32)
         return positive.astype(jnp.float32) * jnp.float32(2.0**-31)
 
+    @eqx.filter_jit
     def bernoulli(self, logits: Float[Array, "chains units"], draw: int) -> Float[Array, "..."]:
         """0.0 or 1.0, one with probability sigmoid(logits).
 

@@ -18,6 +18,7 @@ XLA merges the equal products of one step, and a step costs two matrix products 
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from annealz.core.names import MARGINALS
@@ -80,16 +81,19 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
                 raise ValueError(
                     f"the base has {base.num_units} units and the model {model.num_visible} visible units."
                 )
-            logits = base.logits, jnp.zeros_like(model.hidden_bias)
+            logits = base.logits, np.zeros(model.num_hidden, np.float32)
         self.base, self.offset = base, None if offset is None else jnp.float32(offset)
-        visible, hidden = (logits[0], model.visible_bias), (logits[1], model.hidden_bias)
-        if marginal == "visible":
-            weights, (state0, state1), (latent0, latent1) = model.weights, visible, hidden
-        else:
-            weights, (state0, state1), (latent0, latent1) = model.weights.T, hidden, visible
-        self.state_bias, self.state_bias_change = state0, state1 - state0
-        self.latent_bias, self.latent_bias_change = latent0, latent1 - latent0
-        self.to_latent = BinaryProduct(jnp.concatenate([weights, self.state_bias_change[None]]).T)
+        # NumPy: every operation of JAX would be a program to compile
+        arrays = (*logits, model.visible_bias, model.hidden_bias, model.weights)
+        visible0, hidden0, visible1, hidden1, weights = (np.asarray(a, np.float32) for a in arrays)
+        state0, state1, latent0, latent1 = visible0, visible1, hidden0, hidden1
+        if marginal == "hidden":
+            state0, state1, latent0, latent1 = hidden0, hidden1, visible0, visible1
+            weights = weights.T
+        change = state1 - state0
+        self.state_bias, self.state_bias_change = jnp.asarray(state0), jnp.asarray(change)
+        self.latent_bias, self.latent_bias_change = jnp.asarray(latent0), jnp.asarray(latent1 - latent0)
+        self.to_latent = BinaryProduct(np.concatenate([weights, change[None]]).T)
         self.to_state = BinaryProduct(weights)
 
     @property
