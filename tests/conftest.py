@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -42,12 +43,13 @@ _LONGEST = (
     "test_pages_models",
     "test_pages_start",
     "test_examples",
-    "test_distributed",
-    "test_fused_many",
-    "test_exchange",
-    "test_families",
-    "test_log_density",
-    "test_reverse",
+    "test_terminal",
+    "test_report",
+    "test_log_z",
+    "test_survey_mixing",
+    "test_base_search",
+    "test_resampling",
+    "test_mixture",
 )
 
 
@@ -77,6 +79,15 @@ def _programs() -> None:
     if psutil.Process().memory_info().rss > _LARGE:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def optimised() -> Iterator[None]:
+    """For a test that computes for seconds: it pays to optimise its programs."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.fixture

@@ -46,7 +46,9 @@ LINEAR = ["--schedule", "linear"]  # no pilot
 
 @pytest.fixture(autouse=True)
 def _plain_environment(tmp_path: Path, monkeypatch):
-    """Neither colours, nor a locale or a cache of whoever runs the tests."""
+    """Neither colours, nor a locale or a cache of whoever runs the tests; runs of seconds are optimised."""
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    monkeypatch.delenv("JAX_DISABLE_MOST_OPTIMIZATIONS", raising=False)
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "LC_ALL", "LC_CTYPE", "LANG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

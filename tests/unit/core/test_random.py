@@ -180,12 +180,14 @@ def head_p_value(logit: float, probability: float, **options) -> float:
     return float(stats.binomtest(*count_heads(logit, **options), probability).pvalue)
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("probability", [0.5, 0.03, 0.9, 0.999])
 def test_coins_have_their_probability(probability: float):
     logit = float(np.log(probability) - np.log1p(-probability))
     assert head_p_value(logit, probability, num_steps=4) > ALPHA
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("probability", [2e-6, 1 - 2e-6])
 def test_rare_coins_have_their_probability(probability: float):
     """Uniforms of few bits would make rare events impossible or far too common."""
@@ -193,6 +195,7 @@ def test_rare_coins_have_their_probability(probability: float):
     assert head_p_value(logit, probability, num_steps=64) > ALPHA
 
 
+@pytest.mark.usefixtures("optimised")
 def test_coin_tests_refuse_unfair_coins():
     """Mutants: 16-bit uniforms at a rare event, and a biased coin at an even one."""
     rare = float(np.log(2e-6))
@@ -200,6 +203,7 @@ def test_coin_tests_refuse_unfair_coins():
     assert head_p_value(0.0, 0.5, num_steps=4, kind=BiasedBits) < ALPHA
 
 
+@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("outcome", [0, 1])
 @pytest.mark.parametrize("size", [90.0, 200.0, 1e4, np.inf])
 def test_saturated_coins_are_certain(outcome: int, size: float):

@@ -137,6 +137,7 @@ def relative_means(marginal: str, resample: float, seed: int) -> np.ndarray:
     return np.exp(run.island_log_means - LOG_RATIO_OF_Z)
 
 
+@pytest.mark.usefixtures("optimised")
 @marginals
 @pytest.mark.parametrize("resample", [0.9, 1.0])
 def test_islands_are_unbiased(marginal: str, resample: float, seed: int):

@@ -212,6 +212,7 @@ def z_test(values: np.ndarray, truth: float) -> None:
     assert_within_mc_error(values.mean(), truth, std_err, num_replicates=values.size)
 
 
+@pytest.mark.usefixtures("optimised")
 @systems
 def test_theorem_1(system, seed: int):
     """Each schedule has its own J for a limit, and not the other's; VAROPT's is the smaller."""
@@ -235,6 +236,7 @@ class FrozenKernel(AbstractKernel):
         return x
 
 
+@pytest.mark.usefixtures("optimised")
 def test_theorem_1_needs_perfect_transitions(seed: int):
     with pytest.raises(AssertionError, match="z = "):
         z_test(limits(GAUSSIAN, FrozenKernel(), linear, seed), quad(GAUSSIAN.g, 0, 1)[0])

@@ -56,6 +56,7 @@ def test_a_swapped_sign_lowers_it(algorithm: str, start: float, monkeypatch):
     assert log_likelihood(wrong) < start - 0.01
 
 
+@pytest.mark.usefixtures("optimised")
 def test_pcd_of_many_sweeps_reaches_the_maximum_of_the_likelihood():
     """With chains that mix, a falling rate ends where gradient ascent by enumeration ends."""
     best = climb(fit(num_updates=1))

@@ -23,6 +23,8 @@ from support.enumeration import transition_matrix
 from support.memory import EASY, SLOW, exact, lag_one
 from support.systems import marginals
 
+pytestmark = pytest.mark.usefixtures("optimised")
+
 
 def near(values, truth: float, bias: float) -> None:
     """The mean of replicates is the truth, up to this relative bias, within Monte Carlo error."""

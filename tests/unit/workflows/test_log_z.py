@@ -187,6 +187,7 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
     assert np.array_equal(result.log_weights[:50], whole.log_weights)
 
 
+@pytest.mark.usefixtures("optimised")
 def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     """0.8 of the time for 10,000 steps of 1,000 chains that would take ten times or a thousand as long."""
     options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}

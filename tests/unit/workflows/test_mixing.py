@@ -212,6 +212,7 @@ def test_under_perfect_transitions_it_is_varopt(system, seed: int):
         assert np.abs(mixing(terrain, 200).betas - best).max() < 0.01
 
 
+@pytest.mark.usefixtures("optimised")
 def test_the_variance_is_the_predicted_one(seed: int):
     """K Var[log w] -> (∫ √(g tau))^2 for chains of tau up to 33; tau = 1 predicts a quarter of it."""
     path = GeometricPath(*SLOW)
