@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.devices import platform
 
 __all__ = ["BinaryProduct", "matmul"]
@@ -49,14 +50,16 @@ class BinaryProduct(eqx.Module):
     shape: tuple[int, int] = eqx.field(static=True)
     is_split: bool = eqx.field(static=True)
 
-    def __init__(self, matrix: Float[Array | np.ndarray, "units outputs"], is_split: bool | None = None):
+    def __init__(
+        self, matrix: Float[Array | np.ndarray, "units outputs"], is_split: bool | None = None
+    ):
         units, outputs = matrix.shape
         self.shape = (units, outputs)
         self.is_split = platform() == "gpu" if is_split is None else is_split
         if self.is_split:
             self.matrix, self.scale = _split(np.asarray(matrix, np.float64), self._is_wide)
         else:
-            self.matrix, self.scale = jnp.asarray(matrix, jnp.float32), jnp.float32(1)
+            self.matrix, self.scale = on_device(matrix), jnp.float32(1)
 
     @property
     def state_dtype(self):

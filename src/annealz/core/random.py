@@ -25,6 +25,8 @@ import numpy as np
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, Integer, PRNGKeyArray, UInt32
 
+from annealz.core.arrays import on_device
+
 __all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry", "unit_words"]
 
 _GOLDEN = 0x9E3779B9
@@ -61,12 +63,14 @@ class Stream(eqx.Module):
         ).digest()
         key = np.frombuffer(digest, dtype="<u4").astype(np.uint32)
         draws = np.arange(_NUM_READY, dtype=np.uint32)
-        self.key = jnp.asarray(key)
-        self.draw_keys = jnp.asarray(np.stack(threefry(key[:1], key[1:], draws, np.uint32(0)), 1))
+        self.key = on_device(key, np.uint32)
+        self.draw_keys = on_device(
+            np.stack(threefry(key[:1], key[1:], draws, np.uint32(0)), 1), np.uint32
+        )
 
     def at(self, step: int | Integer[Array, ""], chains: Integer[Array, " chains"]) -> "Bits":
         """The bits of one step for the chains of these global indices."""
-        return Bits(self, jnp.asarray(chains, jnp.uint32), jnp.asarray(step, jnp.uint32))
+        return Bits(self, on_device(chains, np.uint32), on_device(step, np.uint32))
 
     def draw_key(self, draw: int | Integer[Array, ""]):
         """The two words of key_draw; the number of the draw may be traced."""

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import on_device
 from annealz.core.devices import platform
 from annealz.core.numerics import add_compensated
 from annealz.core.random import Stream
@@ -236,4 +237,4 @@ def window(betas: np.ndarray, step: int) -> jax.Array:
     window = np.ones(CHUNK_CAPACITY + 1, np.float32)
     here = betas[step : step + CHUNK_CAPACITY + 1]
     window[: here.size] = here
-    return jnp.asarray(window)
+    return on_device(window)

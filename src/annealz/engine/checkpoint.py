@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import on_device
 from annealz.core.reading.arrays import real_numbers
 from annealz.core.reading.fields import Field, Record, finite, text, whole
 from annealz.core.storage.archive import load_archive, save_archive
@@ -154,4 +154,4 @@ def _unpack(stored: np.ndarray, like: Any, what: str) -> jax.Array:
         stored = np.unpackbits(stored, count=like.size).reshape(like.shape)
     if stored.shape != like.shape:
         raise ValueError(f"{what} is damaged: its states do not fit the run.")
-    return jnp.asarray(stored, like.dtype)
+    return on_device(stored, like.dtype)

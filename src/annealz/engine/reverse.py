@@ -23,9 +23,9 @@ this adds at beta = 0 touches no weight.
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.paths.abstract import AbstractPath
 
@@ -34,9 +34,7 @@ __all__ = ["check_start"]
 
 def check_start(path: AbstractPath, start, num_chains: int, name: str = "start") -> np.ndarray:
     """The states to start from, as the path holds them; a ValueError names what is wrong."""
-    like = jax.eval_shape(
-        lambda: path.sample(Stream(0, "").at(0, jnp.zeros(num_chains, jnp.int32)))
-    )
+    like = jax.eval_shape(lambda: path.sample(Stream(0, "").at(0, indices(num_chains))))
     x = np.asarray(start)
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {x.dtype}.")

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import indices
 from annealz.core.devices import Device, is_first, num_side_by_side, preferred, preferring
 from annealz.core.random import Stream
 from annealz.engine.advance import (
@@ -141,7 +142,7 @@ class Work:
     @property
     def draws_like(self) -> Any:
         """Shape and type of the states of a block."""
-        chains = jnp.zeros(self.blocks[1], jnp.int32)
+        chains = indices(self.blocks[1])
         return jax.eval_shape(lambda: self.path.sample(Stream(0, "").at(0, chains)))
 
     def advance(self, given: tuple, i: int, block: Block, step: int, stop: int):

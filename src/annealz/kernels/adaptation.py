@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import indices, on_device
 from annealz.core.random import Bits, Stream, derive_seed
 from annealz.core.weights import effective_sample_size, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned
@@ -62,8 +63,8 @@ class Tuning(eqx.Module):
         """One step size at every beta, coordinates as they are."""
         if not 0 < step_size < np.inf:
             raise ValueError(f"step_size must be a positive number, got {step_size}.")
-        log_step = jnp.full(1, np.log(step_size), jnp.float32)
-        return cls(jnp.zeros(1), log_step, jnp.zeros((1, 1)))
+        log_step = on_device([np.log(step_size)])
+        return cls(on_device([0.0]), log_step, on_device([[0.0]]))
 
     def at(self, beta) -> tuple[Float[Array, ""], Float[Array, " dim"]]:
         """(step, scales)."""
@@ -147,14 +148,14 @@ def adapt(path: AbstractPath, kernel: AbstractTunedKernel, *, seed: int, budget:
     each = budget / _USUAL_TEMPERATURES
     count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
     sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))
-    stream, chains = Stream(seed, "tuning"), jnp.arange(count)
+    stream, chains = Stream(seed, "tuning"), indices(count)
     generator = np.random.default_rng(derive_seed(seed, "tuning", "resampling"))
     x = path.sample(stream.at(0, chains))
     dim = kernel.coordinates(x).shape[-1]
     log_step, log_scales = np.log(dim**-0.25), np.zeros(dim)
     beta, temperatures = 0.0, []
     while True:
-        here = _Temperature(*(jnp.asarray(a, jnp.float32) for a in (beta, log_step, log_scales)))
+        here = _Temperature(*(on_device(a) for a in (beta, log_step, log_scales)))
         done = jnp.int32(len(temperatures) * sweeps)
         x, log_step = _tune(path, kernel, stream, chains, x, here, done, sweeps)
         temperatures.append(_Temperature(beta, float(log_step), log_scales))
@@ -228,4 +229,4 @@ def _frozen(temperatures: list[_Temperature]) -> Tuning:
     scales = np.stack([one.log_scales for one in temperatures])
     log_scales = np.stack([np.interp(places, known, column) for column in scales.T], axis=1)
     knots = np.interp(places, known, betas)
-    return Tuning(*(jnp.asarray(a, jnp.float32) for a in (knots, log_steps, log_scales)))
+    return Tuning(*(on_device(a) for a in (knots, log_steps, log_scales)))

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
+from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.mixture import MixturePairPath
@@ -49,7 +50,7 @@ class ColourGibbs(AbstractKernel):
         for colour in range(len(blocks)):
             units = np.flatnonzero(colours == colour)
             blocks[colour, : units.size] = units
-        return cls(jnp.asarray(blocks, jnp.int32))
+        return cls(on_device(blocks, np.int32))
 
     def step(self, bits: Bits, x, path: PairPath | MixturePairPath, beta):
         num_units = x.shape[-1]

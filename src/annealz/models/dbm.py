@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM, real_array
 
@@ -54,10 +55,10 @@ class DBM(AbstractModel):
     marginals: ClassVar[tuple[str, ...]] = ("hidden", "visible")
 
     def __init__(self, weights, biases, visible_means: ArrayLike | None = None):
-        self.weights = tuple(jnp.asarray(real_array("weights", w)) for w in weights)
-        self.biases = tuple(jnp.asarray(real_array("biases", b)) for b in biases)
+        self.weights = tuple(on_device(real_array("weights", w)) for w in weights)
+        self.biases = tuple(on_device(real_array("biases", b)) for b in biases)
         means = None if visible_means is None else real_array("visible_means", visible_means)
-        self.visible_means = None if means is None else jnp.asarray(means)
+        self.visible_means = None if means is None else on_device(means)
         self.check()
 
     def check(self) -> None:

@@ -1,8 +1,8 @@
 """log p*(v) of many rows, a piece at a time: (rows, visible) -> (rows,), float64."""
 
-import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import on_device
 from annealz.models.rbm import RBM
 
 __all__ = ["log_densities"]
@@ -14,5 +14,5 @@ def log_densities(model: RBM, rows: np.ndarray) -> np.ndarray:
     """log p*(v) of every row, hidden units summed out."""
     pieces = (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
     return np.concatenate(
-        [np.asarray(model.log_density(jnp.asarray(piece)), np.float64) for piece in pieces]
+        [np.asarray(model.log_density(on_device(piece)), np.float64) for piece in pieces]
     )

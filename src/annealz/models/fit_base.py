@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
 
+from annealz.core.arrays import indices, on_device
 from annealz.paths.bases.gaussian import GaussianBase
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def fit_laplace(model: "LogDensity", inflation: float = _INFLATION) -> GaussianB
     def objective(x):
         nonlocal evaluations
         evaluations += 1
-        value, gradient = uphill(jnp.asarray(x, jnp.float32))
+        value, gradient = uphill(on_device(x))
         value, gradient = float(value), np.asarray(gradient, np.float64)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return 1e30, np.zeros_like(x)
@@ -70,7 +71,7 @@ def fit_laplace(model: "LogDensity", inflation: float = _INFLATION) -> GaussianB
         mode = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
         if any((mode - m.place) @ m.sharpness @ (mode - m.place) < 1 for m in modes):
             continue
-        matrix = np.asarray(hessian(jnp.asarray(mode, jnp.float32)), np.float64)
+        matrix = np.asarray(hessian(on_device(mode)), np.float64)
         evaluations += model.dim
         if not np.isfinite(matrix).all():
             continue
@@ -120,7 +121,7 @@ def fit_pilot(model: "LogDensity", inflation: float = _INFLATION) -> GaussianBas
 
 
 def _run_at_one(path, kernel, stream, x) -> jax.Array:
-    chains = jnp.arange(x.shape[0])
+    chains = indices(x.shape[0])
 
     @jax.jit
     def sweeps(x):

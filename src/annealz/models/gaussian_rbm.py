@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.units import GaussianUnits
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import real_array
@@ -59,11 +60,11 @@ class GaussianRBM(AbstractLayered):
         visible_bias: ArrayLike,
         scale: ArrayLike = 1.0,
     ):
-        self.weights = jnp.asarray(real_array("weights", weights))
-        self.hidden_bias = jnp.asarray(real_array("hidden_bias", hidden_bias))
-        self.visible_bias = jnp.asarray(real_array("visible_bias", visible_bias))
+        self.weights = on_device(real_array("weights", weights))
+        self.hidden_bias = on_device(real_array("hidden_bias", hidden_bias))
+        self.visible_bias = on_device(real_array("visible_bias", visible_bias))
         widths = real_array("scale", scale)
-        self.scale = jnp.broadcast_to(jnp.asarray(widths), widths.shape or self.visible_bias.shape)
+        self.scale = on_device(np.broadcast_to(widths, widths.shape or self.visible_bias.shape))
         self.check()
 
     def check(self) -> None:
@@ -150,4 +151,4 @@ class GaussianRBM(AbstractLayered):
                 raise ValueError(
                     f"data must have {self.num_visible} columns, got shape {rows.shape}."
                 )
-        return GaussianBase(jnp.asarray(mean), self.scale, name)
+        return GaussianBase(on_device(mean), self.scale, name)

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM, real_array
 
@@ -55,14 +56,14 @@ class Ising(AbstractModel):
     fields: Float[Array, " units"]
 
     def __init__(self, couplings: ArrayLike, fields: ArrayLike | None = None):
-        self.couplings = jnp.asarray(check_couplings(couplings))
+        self.couplings = on_device(check_couplings(couplings))
         number = self.couplings.shape[0]
         given = np.zeros(number) if fields is None else real_array("fields", fields)
         if given.shape != (number,):
             raise ValueError(
                 f"fields must be a vector of {number} numbers, got shape {given.shape}."
             )
-        self.fields = jnp.asarray(given, jnp.float32)
+        self.fields = on_device(given)
 
     @classmethod
     def square(

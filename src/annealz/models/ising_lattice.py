@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
 from annealz.models.exact_ising import square_ising_log_z
 from annealz.models.ising import Ising, lattice_couplings
@@ -57,8 +58,8 @@ class SquareIsing(AbstractModel):
         self.height, self.width = (side, side) if isinstance(side, int) else side
         self._check_sides()
         along = np.broadcast_to(real_array("coupling", coupling), 2)
-        self.couplings = jnp.asarray(along)
-        self.field = jnp.asarray(real_array("field", field).reshape(()))
+        self.couplings = on_device(along)
+        self.field = on_device(real_array("field", field).reshape(()))
 
     @property
     def num_units(self) -> int:

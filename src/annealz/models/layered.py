@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import indices, on_device
 from annealz.core.units import AbstractUnits, BernoulliUnits
 from annealz.models.abstract import AbstractModel
 
@@ -86,8 +87,8 @@ class AbstractLayered(AbstractModel):
         hidden, fields = draw_hidden(*self._in_float64(), self.units, num_draws, seed)
         if marginal == "hidden":
             return hidden
-        bits = Stream(seed, "exact draws").at(0, jnp.arange(num_draws))
-        return np.asarray(self.units.sample(bits, jnp.asarray(fields, jnp.float32), 0))
+        bits = Stream(seed, "exact draws").at(0, indices(num_draws))
+        return np.asarray(self.units.sample(bits, on_device(fields), 0))
 
     def _in_float64(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         weights, bias, _ = self.natural

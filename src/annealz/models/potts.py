@@ -8,10 +8,10 @@ other (`kernels/colours.py`).
 
 from typing import Any, Self
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
 from annealz.models.ising import check_couplings, lattice_couplings
 from annealz.models.rbm import real_array
@@ -43,14 +43,14 @@ class Potts(AbstractModel):
     fields: Float[Array, "units states"]
 
     def __init__(self, couplings: ArrayLike, num_states: int, fields: ArrayLike | None = None):
-        self.couplings = jnp.asarray(check_couplings(couplings))
+        self.couplings = on_device(check_couplings(couplings))
         if num_states < 2:
             raise ValueError(f"num_states must be at least 2, got {num_states}.")
         wanted = (self.couplings.shape[0], num_states)
         given = np.zeros(wanted) if fields is None else real_array("fields", fields)
         if given.shape != wanted:
             raise ValueError(f"fields must be (units, states) = {wanted}, got shape {given.shape}.")
-        self.fields = jnp.asarray(given, jnp.float32)
+        self.fields = on_device(given)
 
     @classmethod
     def square(

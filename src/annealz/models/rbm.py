@@ -12,10 +12,10 @@ import hashlib
 from typing import Any, ClassVar, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.products import matmul
 from annealz.models.abstract import AbstractModel
 
@@ -62,12 +62,10 @@ class RBM(AbstractModel):
         visible_bias: ArrayLike,
         visible_means: ArrayLike | None = None,
     ):
-        self.weights = jnp.asarray(weights, jnp.float32)
-        self.hidden_bias = jnp.asarray(hidden_bias, jnp.float32)
-        self.visible_bias = jnp.asarray(visible_bias, jnp.float32)
-        self.visible_means = (
-            None if visible_means is None else jnp.asarray(visible_means, jnp.float32)
-        )
+        self.weights = on_device(weights)
+        self.hidden_bias = on_device(hidden_bias)
+        self.visible_bias = on_device(visible_bias)
+        self.visible_means = None if visible_means is None else on_device(visible_means)
 
     @classmethod
     def checked(cls, weights, hidden_bias, visible_bias, visible_means=None) -> Self:
@@ -170,7 +168,7 @@ class RBM(AbstractModel):
             if base.num_components > 1:
                 return mixture_path(base, flat, self.name)
             check_units(base, flat.state_units, flat.num_units, self.name)
-            zeros = jnp.zeros_like(self.visible_bias), jnp.zeros_like(self.hidden_bias)
+            zeros = on_device(np.zeros(self.num_visible)), on_device(np.zeros(self.num_hidden))
             is_visible = marginal == "visible"  # a product: the plain path, which is faster
             logits = (base.logits[0], zeros[1]) if is_visible else (zeros[0], base.logits[0])
             return GeometricPath(base, self, marginal, logits=logits)

@@ -10,9 +10,9 @@ Shapes: `weights` (hidden, visible, states), `visible_bias` (visible, states).
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.units import SoftmaxUnits
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import real_array
@@ -47,9 +47,9 @@ class SoftmaxRBM(AbstractLayered):
     visible_bias: Float[Array, "visible states"]
 
     def __init__(self, weights: ArrayLike, hidden_bias: ArrayLike, visible_bias: ArrayLike):
-        self.weights = jnp.asarray(real_array("weights", weights))
-        self.hidden_bias = jnp.asarray(real_array("hidden_bias", hidden_bias))
-        self.visible_bias = jnp.asarray(real_array("visible_bias", visible_bias))
+        self.weights = on_device(real_array("weights", weights))
+        self.hidden_bias = on_device(real_array("hidden_bias", hidden_bias))
+        self.visible_bias = on_device(real_array("visible_bias", visible_bias))
         self.check()
 
     def check(self) -> None:

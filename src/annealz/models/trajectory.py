@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.numerics import softplus_difference
 from annealz.core.products import matmul
 from annealz.core.random import Bits
@@ -77,9 +78,9 @@ class TrajectoryPath(AbstractBipartitePath):
                 f"knots must be {len(models)} betas that rise from above 0 to 1, got {np.asarray(given)}."
             )
         last = models[-1]
-        first = RBM(jnp.zeros_like(last.weights), jnp.zeros_like(last.hidden_bias), base.logits)
+        first = RBM(np.zeros(last.weights.shape), np.zeros(last.num_hidden), base.logits)
         stages = [first, *models]
-        self.base, self.knots = base, jnp.asarray(betas, jnp.float32)
+        self.base, self.knots = base, on_device(betas)
         self.weights = jnp.stack([model.weights for model in stages])
         self.hidden_biases = jnp.stack([model.hidden_bias for model in stages])
         self.visible_biases = jnp.stack([model.visible_bias for model in stages])

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.names import MARGINALS
 from annealz.core.products import BinaryProduct
 from annealz.core.units import BernoulliUnits
@@ -81,7 +82,7 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
                 raise ValueError(
                     f"the base has {base.num_units} units and the model {model.num_visible} visible units."
                 )
-            logits = base.logits, np.zeros(model.num_hidden, np.float32)
+            logits = base.logits, on_device(np.zeros(model.num_hidden))
         self.base, self.offset = base, None if offset is None else jnp.float32(offset)
         # NumPy: every operation of JAX would be a program to compile
         arrays = (*logits, model.visible_bias, model.hidden_bias, model.weights)
@@ -91,8 +92,8 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
             state0, state1, latent0, latent1 = hidden0, hidden1, visible0, visible1
             weights = weights.T
         change = state1 - state0
-        self.state_bias, self.state_bias_change = jnp.asarray(state0), jnp.asarray(change)
-        self.latent_bias, self.latent_bias_change = jnp.asarray(latent0), jnp.asarray(latent1 - latent0)
+        self.state_bias, self.state_bias_change = on_device(state0), on_device(change)
+        self.latent_bias, self.latent_bias_change = on_device(latent0), on_device(latent1 - latent0)
         self.to_latent = BinaryProduct(np.concatenate([weights, change[None]]).T)
         self.to_state = BinaryProduct(weights)
 

@@ -8,6 +8,7 @@ colours, and its path that of `geometric.py`. Products with its weights are sums
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.units import BernoulliUnits
 from annealz.paths.abstract import AbstractBipartitePath
 from annealz.paths.bases.abstract import AbstractBase
@@ -41,7 +42,7 @@ class LatticePath(AbstractLayerPath, AbstractBipartitePath):
         self.base, self.offset = base, jnp.float32(offset)
         self.state_bias, self.state_bias_change = start[0], end[0] - start[0]
         self.latent_bias, self.latent_bias_change = start[1], end[1] - start[1]
-        across, down = (jnp.asarray(weight, jnp.float32) for weight in weights)
+        across, down = (on_device(weight) for weight in weights)
         height, width = sides
         drive = self.state_bias_change
         self.to_latent = LatticeProduct(across, down, drive, height, width, from_even=True)

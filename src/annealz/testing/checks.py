@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
+from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
@@ -43,14 +44,14 @@ _NUM_COORDINATES = 4
 def check_path(path: AbstractPath, *, num_states: int = 64, seed: int = 0) -> None:
     """AssertionError says in words what is wrong with a path."""
     who = type(path).__name__
-    bits = Stream(seed, "check-path").at(0, jnp.arange(num_states))
+    bits = Stream(seed, "check-path").at(0, indices(num_states))
     x = _call(path, "sample", bits)
     _require(
         x.shape[:1] == (num_states,),
         f"{who}.sample must give one state a chain, {num_states} of them, got shape {x.shape}.",
     )
     _require(np.isfinite(path.log_z0), f"{who}.log_z0 must be a finite number, got {path.log_z0}.")
-    same = path.sample(Stream(seed, "check-path").at(0, jnp.arange(num_states)[::2]))
+    same = path.sample(Stream(seed, "check-path").at(0, indices(num_states)[::2]))
     _require(
         bool(jnp.allclose(same, x[::2], atol=1e-5)),
         f"{who}.sample must give a chain the same state whatever other chains there are: take all "
@@ -99,12 +100,12 @@ def check_kernel(
     """
     kernel = kernel.tuned(kernel.extend(path), seed=seed, budget=4000).kernel
     path = kernel.extend(path)
-    chains = jnp.arange(num_chains)
+    chains = indices(num_chains)
     x = _call(path, "sample", Stream(seed, "check-start").at(0, chains))
     starts = [(float(beta), x, _weights(path, x, beta)) for beta in betas]
     if draws is not None:
-        own = jnp.arange(len(draws))
-        y = path.state(Stream(seed, "check-draws").at(0, own), jnp.asarray(draws, jnp.float32))
+        own = indices(len(draws))
+        y = path.state(Stream(seed, "check-draws").at(0, own), on_device(draws))
         starts = [start for start in starts if start[0] != 1] + [(1.0, y, np.ones(len(draws)))]
     done = []
     for beta, x, weights in starts:
@@ -159,7 +160,7 @@ def check_model(
 
 def _check_at(kernel: AbstractKernel, path, beta: float, x, weights: np.ndarray, seed: int) -> None:
     who = f"{type(kernel).__name__} at beta = {beta:g}"
-    chains, b = jnp.arange(x.shape[0]), jnp.float32(beta)
+    chains, b = indices(x.shape[0]), jnp.float32(beta)
     stream = Stream(seed, f"check-kernel {beta}")
     y = _step(kernel, stream.at(1, chains), x, path, b)
     _require(

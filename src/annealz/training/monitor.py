@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Integer
 
+from annealz.core.arrays import on_device
 from annealz.core.random import derive_seed
 from annealz.models.rbm import RBM
 from annealz.training.data.binarise import binarise
@@ -46,8 +47,10 @@ class Monitor:
     def __init__(self, data: np.ndarray, seed: int):
         generator = np.random.default_rng(derive_seed(seed, "monitor"))
         rows = np.sort(generator.permutation(len(data))[:_ROWS])
-        self.rows = jnp.asarray(binarise(data[rows], derive_seed(seed, "monitor", "rows")))
-        self.units = jnp.asarray(generator.integers(data.shape[1], size=(len(rows), _UNITS)))
+        self.rows = on_device(binarise(data[rows], derive_seed(seed, "monitor", "rows")))
+        self.units = on_device(
+            generator.integers(data.shape[1], size=(len(rows), _UNITS)), np.int32
+        )
 
     def __call__(self, model: RBM) -> Fitness:
         error, likelihood = _look(model, self.rows, self.units)

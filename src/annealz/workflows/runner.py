@@ -8,9 +8,9 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping
 
-import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import indices
 from annealz.core.random import Stream, derive_seed
 from annealz.engine.anneal import anneal
 from annealz.engine.merge import merge_runs
@@ -126,7 +126,7 @@ class Runner:
                 problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
             )
         if settings.draws != "approximate":  # those are states already
-            bits = Stream(seed, "states").at(0, jnp.arange(run.num_chains))
+            bits = Stream(seed, "states").at(0, indices(run.num_chains))
             start = np.asarray(problem.states.state(bits, start))
         drawn = time.monotonic() - began
         begin(self.on_progress, "reverse")

@@ -11,9 +11,9 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import on_device
 from annealz.core.reading.arrays import real_numbers
 from annealz.core.reading.fields import Field, Record, Table, line, table, whole
 from annealz.core.reading.words import shown
@@ -121,7 +121,8 @@ def restore(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Any:
 
 
 def _array(arrays: dict[str, np.ndarray], name: str) -> jax.Array:
-    return jnp.asarray(real_numbers(arrays, name, "what is stored"))
+    stored = real_numbers(arrays, name, "what is stored")
+    return on_device(stored, jax.dtypes.canonicalize_dtype(stored.dtype))
 
 
 def _fits(value: Any, declared: Any) -> bool:

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
+from annealz.core.arrays import indices, on_device
 from annealz.core.devices import local_devices
 from annealz.core.pace import Pace
 from annealz.core.random import Stream, check_seed
@@ -200,7 +201,7 @@ class _Exchanging:
         """Block i after sweeps step + 1 .. stop, and its sums and trips."""
         leg, (path, kernel, stream) = self.leg_at(step), given
         fresh = step == leg.first, step == leg.first and not leg.is_second
-        betas, constants = (jnp.asarray(a, jnp.float32) for a in self.ladder)
+        betas, constants = (on_device(a) for a in self.ladder)
         sweeps = Sweeps(
             np.int32(self.blocks[0][i]),
             betas,
@@ -302,7 +303,7 @@ def _begin(
     run: _Exchanging, share: Share, saver: Saver
 ) -> tuple[int, list[dict[str, Any]], np.ndarray]:
     """Stand where the run was left, or before its first sweep: sweeps done, records of the legs, draws."""
-    path, ensembles = run.path, jnp.zeros(run.num_ensembles, jnp.int32)
+    path, ensembles = run.path, on_device(np.zeros(run.num_ensembles), np.int32)
     top = jax.eval_shape(lambda: path.store(path.sample(Stream(0, "").at(0, ensembles))))
     draws = np.zeros((len(run.draw_sweeps), *top.shape), top.dtype)
 
@@ -396,7 +397,7 @@ def _positions(run: _Exchanging, draws: np.ndarray) -> np.ndarray:
     """The model's variables of the draws that are wanted."""
     path = run.path
     if run.num_draws == 0:
-        bits = Stream(0, "").at(0, jnp.zeros(1, jnp.int32))
+        bits = Stream(0, "").at(0, indices(1))
         like = jax.eval_shape(lambda: path.position(path.sample(bits)))
         return np.zeros((0, *like.shape[1:]), like.dtype)
     flat = draws.reshape(-1, *draws.shape[2:])[: run.num_draws]

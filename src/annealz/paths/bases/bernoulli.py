@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.paths.bases.abstract import AbstractBase
@@ -47,7 +48,7 @@ class BernoulliBase(AbstractBase):
     @classmethod
     def uniform(cls, num_units: int) -> Self:
         """Every state equally likely."""
-        return cls(jnp.zeros(num_units, jnp.float32), "uniform")
+        return cls(on_device(np.zeros(num_units)), "uniform")
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, name: str = "visible-bias") -> Self:
@@ -55,7 +56,7 @@ class BernoulliBase(AbstractBase):
         array = np.asarray(logits, np.float32)
         if array.ndim != 1 or not np.isfinite(array).all():
             raise ValueError(f"base logits must be a finite vector, got shape {array.shape}.")
-        return cls(jnp.asarray(array), name)
+        return cls(on_device(array), name)
 
     @classmethod
     def from_means(cls, means: ArrayLike, name: str = "base-rate") -> Self:
@@ -70,7 +71,7 @@ class BernoulliBase(AbstractBase):
                 f"{int(np.argmax(wrong))} ({int(wrong.sum())} of {array.size}): smooth them, or "
                 "build the base from data with BernoulliBase.from_data."
             )
-        return cls(jnp.asarray(np.log(array) - np.log1p(-array), jnp.float32), name)
+        return cls(on_device(np.log(array) - np.log1p(-array)), name)
 
     @classmethod
     def from_data(

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.core.units import SoftmaxUnits
 from annealz.paths.bases.abstract import AbstractBase
@@ -36,7 +37,7 @@ class CategoricalBase(AbstractBase):
     @classmethod
     def uniform(cls, num_units: int, num_states: int) -> Self:
         """Every state equally likely."""
-        return cls(jnp.zeros((num_units, num_states), jnp.float32), "uniform")
+        return cls(on_device(np.zeros((num_units, num_states))), "uniform")
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, name: str = "visible-bias") -> Self:
@@ -46,7 +47,7 @@ class CategoricalBase(AbstractBase):
             raise ValueError(
                 f"base logits must be a finite (units, states) matrix, got shape {array.shape}."
             )
-        return cls(jnp.asarray(array), name)
+        return cls(on_device(array), name)
 
     @classmethod
     def from_data(
@@ -62,7 +63,7 @@ class CategoricalBase(AbstractBase):
         if not pseudo_counts > 0:
             raise ValueError(f"pseudo_counts must be positive, got {pseudo_counts}.")
         counts = (array[..., None] == np.arange(num_states)).sum(0) + pseudo_counts
-        return cls(jnp.asarray(np.log(counts / counts.sum(-1, keepdims=True)), jnp.float32), name)
+        return cls(on_device(np.log(counts / counts.sum(-1, keepdims=True))), name)
 
     @property
     def num_units(self) -> int:

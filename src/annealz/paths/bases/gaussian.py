@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.paths.bases.abstract import AbstractBase
 
@@ -43,7 +44,7 @@ class GaussianBase(AbstractBase):
     @classmethod
     def standard(cls, dim: int) -> Self:
         """Mean 0, variance 1."""
-        return cls(jnp.zeros(dim, jnp.float32), jnp.ones(dim, jnp.float32), "standard")
+        return cls(on_device(np.zeros(dim)), on_device(np.ones(dim)), "standard")
 
     @classmethod
     def from_moments(
@@ -66,9 +67,7 @@ class GaussianBase(AbstractBase):
             raise ValueError(
                 "the covariance of a Gaussian base must be positive definite: add to its diagonal."
             )
-        return cls(
-            jnp.asarray(mean, jnp.float32), jnp.asarray(scale, jnp.float32), name, evaluations
-        )
+        return cls(on_device(mean), on_device(scale), name, evaluations)
 
     @property
     def dim(self) -> int:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits, SoftmaxUnits
@@ -120,9 +121,7 @@ class MixtureBase(AbstractBase):
                 f"{shares.min():g} and the sum {shares.sum():g}: divide them by their sum."
             )
         log_shares = np.log(shares / shares.sum())
-        return cls(
-            jnp.asarray(log_shares, jnp.float32), jnp.asarray(array, jnp.float32), units, name
-        )
+        return cls(on_device(log_shares), on_device(array), units, name)
 
     @property
     def num_components(self) -> int:
@@ -155,7 +154,7 @@ class MixtureBase(AbstractBase):
     def constants(self) -> Float[Array, " components"]:
         """log pi_k - A(lambda_k), from float64."""
         free = self.units.exact_log_z(np.asarray(self.logits, np.float64))
-        return jnp.asarray(np.asarray(self.log_weights, np.float64) - free, jnp.float32)
+        return on_device(np.asarray(self.log_weights, np.float64) - free)
 
     def draw_components(self, bits: Bits) -> Any:
         """One of the components for every chain, as rows of zeros and a one."""

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import on_device
 from annealz.core.random import Stream
 
 __all__ = ["binarise"]
@@ -20,7 +21,7 @@ def binarise(data: np.ndarray, seed: int = 0) -> np.ndarray:
     stream = Stream(seed, "binarise")
     out = np.empty(data.shape, np.float32)
     for start in range(0, len(data), _ROWS):
-        block = jnp.asarray(data[start : start + _ROWS], jnp.float32)
+        block = on_device(data[start : start + _ROWS])
         out[start : start + _ROWS] = _draw(stream, block, start)
     return out
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream, derive_seed
 from annealz.core.weights import resample
 from annealz.engine.run import Run
@@ -85,8 +86,8 @@ def draw_with_ancestors(
             raise ValueError(f"{name} must be at least {least}, got {value}.")
     generator = np.random.default_rng(derive_seed(seed, "draws", "resampling"))
     chosen = resample(run.log_weights, generator, num_draws)
-    x = jnp.asarray(run.states[chosen], jnp.float32)
-    stream, chains = Stream(seed, "draws"), jnp.arange(num_draws)
+    x = on_device(run.states[chosen])
+    stream, chains = Stream(seed, "draws"), indices(num_draws)
     for done in range(0, num_sweeps, _PIECE):
         count = min(_PIECE, num_sweeps - done)
         x, _ = run_at_beta(path, kernel, stream, chains, x, jnp.float32(1), jnp.int32(done), count)

@@ -22,6 +22,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream, derive_seed
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
@@ -91,7 +92,7 @@ def fit_moment_path(
     began = time.monotonic()
     end = _target_moments(base, model, num_pilot_steps, num_chains, derive_seed(seed, "moments"))
     start = _base_moments(base, model.num_hidden)
-    stream, chains = Stream(seed, "moment path"), jnp.arange(num_chains)
+    stream, chains = Stream(seed, "moment path"), indices(num_chains)
     x = base.sample(stream.at(0, chains))
     here = RBM(jnp.zeros_like(model.weights), jnp.zeros_like(model.hidden_bias), base.logits)
     models, misfits = [], []
@@ -117,7 +118,7 @@ def _target_moments(
     options = {"num_chains": num_chains, "seed": seed, "purpose": "moments"}
     run = anneal(path, kernel, schedule, observers={}, **options)
     draws = approximate_draws(path, kernel, run, num_chains, num_sweeps=num_steps, seed=seed)
-    return _moments(model, jnp.asarray(draws))
+    return _moments(model, on_device(draws))
 
 
 def _base_moments(base: BernoulliBase, num_hidden: int) -> RBM:

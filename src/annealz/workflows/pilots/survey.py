@@ -15,6 +15,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.engine.anneal import Progress, anneal
 from annealz.engine.observers import Slope
@@ -115,7 +116,7 @@ def survey_knots(
             f"updates, got {num_knots}, {num_chains}, {num_burn_in} of {num_updates}."
         )
     began = time.monotonic()
-    stream, chains = Stream(seed, "knots"), jnp.arange(num_chains)
+    stream, chains = Stream(seed, "knots"), indices(num_chains)
     betas = np.linspace(0, 1, num_knots)
     x = path.sample(stream.at(0, chains))
     means, variances, done = [], [], 0

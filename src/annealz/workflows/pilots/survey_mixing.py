@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.engine.anneal import Progress
@@ -107,7 +108,7 @@ class _Walk:
         sweeps = budget // self.num_chains
         self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2
         self.piece = max(_LEAST_SWEEPS, min(64, int(_SHARES[1] * sweeps / self.num_knots) // 4))
-        self.stream, self.chains = Stream(seed, "survey-mixing"), jnp.arange(self.num_chains)
+        self.stream, self.chains = Stream(seed, "survey-mixing"), indices(self.num_chains)
         self.generator = np.random.default_rng([seed, 1])
         self.done = 0  # sweeps of the population
         self.log_z = np.nan  # by the last way up the path
