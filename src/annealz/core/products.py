@@ -59,7 +59,7 @@ class BinaryProduct(eqx.Module):
         if self.is_split:
             self.matrix, self.scale = _split(np.asarray(matrix, np.float64), self._is_wide)
         else:
-            self.matrix, self.scale = on_device(matrix), jnp.float32(1)
+            self.matrix, self.scale = on_device(matrix), on_device(1)
 
     @property
     def state_dtype(self):

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import indices
@@ -130,8 +129,8 @@ class Work:
         path, kernel, observers, stream, _ = given
         starts, width = self.blocks
         if draws is not None:
-            return start_reverse(path, kernel, observers, stream, jnp.int32(starts[i]), draws)
-        return start(path, observers, stream, jnp.int32(starts[i]), width, self.island_size)
+            return start_reverse(path, kernel, observers, stream, np.int32(starts[i]), draws)
+        return start(path, observers, stream, np.int32(starts[i]), width, self.island_size)
 
     @functools.cached_property
     def like(self) -> Block:

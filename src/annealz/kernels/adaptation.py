@@ -156,7 +156,7 @@ def adapt(path: AbstractPath, kernel: AbstractTunedKernel, *, seed: int, budget:
     beta, temperatures = 0.0, []
     while True:
         here = _Temperature(*(on_device(a) for a in (beta, log_step, log_scales)))
-        done = jnp.int32(len(temperatures) * sweeps)
+        done = np.int32(len(temperatures) * sweeps)
         x, log_step = _tune(path, kernel, stream, chains, x, here, done, sweeps)
         temperatures.append(_Temperature(beta, float(log_step), log_scales))
         if beta == 1:
@@ -199,7 +199,7 @@ def _next(path: AbstractPath, x, beta: float, temperatures: int) -> tuple[float,
     """The next temperature, and the log weights of the chains there."""
 
     def weights(other: float) -> np.ndarray:
-        ratio = np.asarray(_log_ratio(path, x, jnp.float32(beta), jnp.float32(other)), np.float64)
+        ratio = np.asarray(_log_ratio(path, x, np.float32(beta), np.float32(other)), np.float64)
         if not np.isfinite(ratio).any():
             raise ValueError(
                 f"the log density is infinite or NaN on all {len(ratio)} chains of the pilot at beta = "

@@ -83,7 +83,7 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
                     f"the base has {base.num_units} units and the model {model.num_visible} visible units."
                 )
             logits = base.logits, on_device(np.zeros(model.num_hidden))
-        self.base, self.offset = base, None if offset is None else jnp.float32(offset)
+        self.base, self.offset = base, None if offset is None else on_device(offset)
         # NumPy: every operation of JAX would be a program to compile
         arrays = (*logits, model.visible_bias, model.hidden_bias, model.weights)
         visible0, hidden0, visible1, hidden1, weights = (np.asarray(a, np.float32) for a in arrays)

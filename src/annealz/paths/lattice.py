@@ -5,7 +5,6 @@ colours, and its path that of `geometric.py`. Products with its weights are sums
 (`annealz.paths.lattice_product`).
 """
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from annealz.core.arrays import on_device
@@ -39,7 +38,7 @@ class LatticePath(AbstractLayerPath, AbstractBipartitePath):
     offset: Float[Array, ""] | None
 
     def __init__(self, base, sides: tuple[int, int], start, end, weights, offset: float):
-        self.base, self.offset = base, jnp.float32(offset)
+        self.base, self.offset = base, on_device(offset)
         self.state_bias, self.state_bias_change = start[0], end[0] - start[0]
         self.latent_bias, self.latent_bias_change = start[1], end[1] - start[1]
         across, down = (on_device(weight) for weight in weights)

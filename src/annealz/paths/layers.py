@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.products import BinaryProduct, matmul
 from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits
@@ -130,12 +131,17 @@ class LayerPath(AbstractLayerPath):
     def __init__(
         self, base, weights, state_units, latent_units, state_biases, latent_biases, offset=None
     ):
-        self.base, self.offset = base, None if offset is None else jnp.float32(offset)
+        self.base, self.offset = base, None if offset is None else on_device(offset)
         self.of_state, self.of_latent = state_units, latent_units
-        self.state_bias, self.state_bias_change = state_biases[0], state_biases[1] - state_biases[0]
-        self.latent_bias = latent_biases[0]
-        self.latent_bias_change = latent_biases[1] - latent_biases[0]
-        rows = jnp.concatenate([weights, self.state_bias_change[None]])
+        weights = np.asarray(weights, np.float32)
+        (state0, state1), (latent0, latent1) = (
+            [np.asarray(bias, np.float32) for bias in biases]
+            for biases in (state_biases, latent_biases)
+        )
+        change = state1 - state0
+        self.state_bias, self.state_bias_change = on_device(state0), on_device(change)
+        self.latent_bias, self.latent_bias_change = on_device(latent0), on_device(latent1 - latent0)
+        rows = np.concatenate([weights, change[None]])
         self.to_latent = BinaryProduct(rows.T, is_split=_is_split(state_units))
         self.to_state = BinaryProduct(weights, is_split=_is_split(latent_units))
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.core.units import SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
@@ -45,7 +46,7 @@ class PairPath(AbstractPath):
 
     def __init__(self, base, start, couplings, fields, offset: float = 0.0):
         self.base, self.start, self.couplings = base, start, couplings
-        self.change, self.offset = fields - start, jnp.float32(offset)
+        self.change, self.offset = fields - start, on_device(offset)
 
     @property
     def num_states(self) -> int:

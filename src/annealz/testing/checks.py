@@ -160,7 +160,7 @@ def check_model(
 
 def _check_at(kernel: AbstractKernel, path, beta: float, x, weights: np.ndarray, seed: int) -> None:
     who = f"{type(kernel).__name__} at beta = {beta:g}"
-    chains, b = indices(x.shape[0]), jnp.float32(beta)
+    chains, b = indices(x.shape[0]), np.float32(beta)
     stream = Stream(seed, f"check-kernel {beta}")
     y = _step(kernel, stream.at(1, chains), x, path, b)
     _require(
@@ -226,13 +226,13 @@ def _features(path: AbstractPath, x, seed: int, beta) -> Callable[[jax.Array], n
 
 
 def _weights(path: AbstractPath, x, beta: float) -> np.ndarray:
-    ratio = _call(path, "log_ratio", x, jnp.float32(0), jnp.float32(beta))
+    ratio = _call(path, "log_ratio", x, np.float32(0), np.float32(beta))
     ratio = np.asarray(ratio, np.float64)
     return np.exp(ratio - ratio.max())
 
 
 def _values(path: AbstractPath, method: str, x, *betas: float) -> np.ndarray:
-    out = _call(path, method, x, *(jnp.float32(beta) for beta in betas))
+    out = _call(path, method, x, *(np.float32(beta) for beta in betas))
     who = f"{type(path).__name__}.{method}"
     _require(
         out.shape == x.shape[:1],

@@ -195,7 +195,7 @@ class _Exchanging:
     def first(self, given: tuple, i: int, _: Any = None) -> Ensembles:
         """Block i before its first sweep."""
         path, _, stream = given
-        return start(path, stream, jnp.int32(self.blocks[0][i]), self.blocks[1], self.num_rungs)
+        return start(path, stream, np.int32(self.blocks[0][i]), self.blocks[1], self.num_rungs)
 
     def advance(self, given: tuple, i: int, block: Ensembles, step: int, stop: int):
         """Block i after sweeps step + 1 .. stop, and its sums and trips."""

@@ -13,7 +13,6 @@ The chain that a draw comes from depends on the weights of the run and on the se
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
@@ -90,5 +89,5 @@ def draw_with_ancestors(
     stream, chains = Stream(seed, "draws"), indices(num_draws)
     for done in range(0, num_sweeps, _PIECE):
         count = min(_PIECE, num_sweeps - done)
-        x, _ = run_at_beta(path, kernel, stream, chains, x, jnp.float32(1), jnp.int32(done), count)
+        x, _ = run_at_beta(path, kernel, stream, chains, x, np.float32(1), np.int32(done), count)
     return Draws(np.asarray(x), chosen)

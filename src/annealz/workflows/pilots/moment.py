@@ -21,6 +21,7 @@ import time
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream, derive_seed
@@ -99,9 +100,9 @@ def fit_moment_path(
     for i in range(1, num_knots + 1):
         t = i / (num_knots + 1)
         wanted = jax.tree.map(lambda a, b, t=t: (1 - t) * a + t * b, start, end)
-        first = jnp.int32((i - 1) * num_updates + 1)
+        first = np.int32((i - 1) * num_updates + 1)
         here, x, missed = _fit(
-            here, wanted, x, stream, chains, first, num_updates, jnp.float32(rate)
+            here, wanted, x, stream, chains, first, num_updates, np.float32(rate)
         )
         models.append(here)
         misfits.append(float(missed))

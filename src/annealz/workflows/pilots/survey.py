@@ -12,7 +12,6 @@ matters where the pilot's ESS drops; it is divided out.
 import time
 from collections.abc import Callable
 
-import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import indices
@@ -125,7 +124,7 @@ def survey_knots(
         for start in range(0, num_updates, _UPDATES_A_CALL):
             count = min(_UPDATES_A_CALL, num_updates - start)
             x, slopes = run_at_beta(
-                path, kernel, stream, chains, x, jnp.float32(beta), jnp.int32(done), count
+                path, kernel, stream, chains, x, np.float32(beta), np.int32(done), count
             )
             slopes = np.asarray(slopes, np.float64)
             parts.append(np.stack([slopes.mean(1), slopes.var(1)], axis=1))

@@ -21,7 +21,6 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import indices
@@ -127,14 +126,14 @@ class _Walk:
     def pass_up(self, betas: np.ndarray, share: float) -> list[_Knot]:
         """One pass up the path, with a run at every knot."""
         self.done += 1
-        x = _sample(self.path, self.stream, jnp.int32(self.done), self.chains)
+        x = _sample(self.path, self.stream, np.int32(self.done), self.chains)
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_SWEEPS)
         knots: list[_Knot] = []
         log_weights = np.zeros(self.num_chains)
         log_z = self.path.log_z0
         for i, beta in enumerate(betas):
             if i:
-                jump = _log_ratio(self.path, x, jnp.float32(betas[i - 1]), jnp.float32(beta))
+                jump = _log_ratio(self.path, x, np.float32(betas[i - 1]), np.float32(beta))
                 log_weights = log_weights + _finite(jump, float(beta))
                 if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
                     x = x[resample(log_weights, self.generator)]
@@ -161,8 +160,8 @@ class _Walk:
     def sweep(self, knot: _Knot) -> None:
         """One piece of the run at a knot."""
         knot.x, slopes = run_at_beta(
-            self.path, self.kernel, self.stream, self.chains, knot.x, jnp.float32(knot.beta),
-            jnp.int32(self.done), self.piece,
+            self.path, self.kernel, self.stream, self.chains, knot.x, np.float32(knot.beta),
+            np.int32(self.done), self.piece,
         )  # fmt: skip
         knot.slopes = np.concatenate([knot.slopes, _finite(slopes, knot.beta)])
         self.done += self.piece
