@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 QUICK := XLA_FLAGS=--xla_cpu_use_fusion_emitters=false JAX_DISABLE_MOST_OPTIMIZATIONS=1
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-more test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust evidence tutorials terminal install clean help
+.PHONY: estimate test test-more test-views test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust evidence tutorials terminal install clean help
 
 help: ## available targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -22,12 +22,15 @@ estimate: $(READY) ## log Z of a packaged RBM, beside its exact value
 	$(BIN)/annealz estimate
 
 test: $(READY) ## the tests of the library and its commands
-	$(QUICK) $(PYTEST) -m "not slow and not gpu and not more and not browser" tests/unit tests/system
+	$(QUICK) $(PYTEST) -m "not slow and not gpu and not more and not views and not browser" tests/unit tests/system
 	$(PYTEST) -m "not slow and not gpu and not more" tests/statistical
 
 test-more: $(READY) ## further cases of the same checks, mutants, processes and signals
 	$(QUICK) $(PYTEST) -m "more and not slow and not gpu and not browser" tests/unit tests/system
 	$(PYTEST) -m "more and not slow and not gpu" tests/statistical
+
+test-views: $(READY) ## the report, plots, notebook and terminal
+	$(QUICK) $(PYTEST) -m "views and not slow and not more" tests/unit/views tests/system/test_terminal.py
 
 test-docs: $(READY) ## the code of README, pages, docstrings and tutorials
 	$(PYTEST) tests/docs

@@ -52,7 +52,8 @@ _LONGEST = (
     "test_mixture",
 )
 
-
+# What is shown, and takes long to draw: no number depends on it.
+_VIEWS = {"test_notebook", "test_plots", "test_report", "test_terminal"}
 _MORE = {
     line
     for line in (Path(__file__).parent / "more.txt").read_text().splitlines()
@@ -65,6 +66,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.removeprefix("tests/") in _MORE:
             item.add_marker(pytest.mark.more)
+        if item.path.stem in _VIEWS:
+            item.add_marker(pytest.mark.views)
     rank = {name: n for n, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
