@@ -69,7 +69,7 @@ bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the 
 	$(BIN)/python benchmarks/bench.py
 
 test-gpu: $(READY) ## the fused steps on a GPU, against float64 and exact values
-	$(BIN)/python -m pytest -m gpu -s -W default::DeprecationWarning
+	$(BIN)/python -m pytest -m gpu -s -W default::DeprecationWarning tests/unit/engine
 
 bench-gpu: $(READY) ## seconds of whole runs on a GPU, by fused steps and by XLA's
 	$(BIN)/python benchmarks/device.py benchmarks/device-results.json

@@ -146,6 +146,16 @@ def test_the_largest_seed_is_accepted():
     assert not np.array_equal(Stream(2**64 - 1, "a").key, Stream(2**32 - 1, "a").key)
 
 
+@pytest.mark.parametrize("draw", [0, 1, 3, 4, 9])
+def test_keys_of_draws_are_those_of_the_formula(draw: int, seed: int):
+    """The first are derived on the host, others where they are used, a traced one there as well."""
+    stream = Stream(seed, "draws")
+    wanted = threefry(stream.key[0], stream.key[1], jnp.uint32(draw), jnp.uint32(0))
+    traced = jax.jit(lambda draw: stream.draw_key(draw))(jnp.int32(draw))
+    for found in (stream.draw_key(draw), traced):
+        np.testing.assert_array_equal(found, wanted)
+
+
 # --- uniforms and coins ----------------------------------------------------------------------
 
 
