@@ -203,8 +203,9 @@ def draw_weights(runs: Runs) -> None:
 
 def draw_sides() -> None:
     model = random_rbm(10, 16, scale=1.5, seed=1)
+    plain = {"schedule": "linear", "base": "visible-bias", "second_opinion": False}
     both = annealz.estimate_log_z(
-        model, schedule="linear", num_steps=40, num_chains=4000, two_sided=True, seed=1
+        model, num_steps=40, num_chains=4000, two_sided=True, seed=1, **plain
     )
     assert both.reverse is not None
     assert both.two_sided is not None
