@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from annealz.core.registry.schedules import ScheduleRule as ScheduleRule
     from annealz.engine.anneal import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
+    from annealz.engine.cluster.lost import LostCluster as LostCluster
     from annealz.engine.exchange.exchange import exchange as exchange
     from annealz.engine.exchange.result import Exchange as Exchange
     from annealz.engine.observers import AbstractObserver as AbstractObserver
     from annealz.engine.observers import Expectation as Expectation
     from annealz.engine.observers import Slope as Slope
     from annealz.engine.run import Run as Run
-    from annealz.engine.workers import distributed as distributed
     from annealz.estimators.along import log_z_along as log_z_along
     from annealz.estimators.islands import judge_islands as judge_islands
     from annealz.estimators.status import Status as Status
@@ -113,6 +113,7 @@ else:
         "workflows.pilots.moment": "fit_moment_path",
         "workflows.pilots.plan": "plan_schedule",
         "workflows.exchange.estimate": "ExchangeEstimate",
+        "engine.cluster.lost": "LostCluster",
         "engine.exchange.exchange": "exchange",
         "workflows.exchange.log_z": "exchange_log_z",
         "engine.exchange.result": "Exchange",
@@ -128,10 +129,9 @@ else:
     _MODULES = {
         "bases": "paths.bases",
         "data": "training.data",
-        "distributed": "engine.workers.distributed",
         "plots": "views.plots",
     }
-    __all__ = ["__version__", "distributed", *_HOMES]
+    __all__ = ["__version__", *_HOMES]
 
     def __getattr__(name: str) -> Any:
         if name in _HOMES:

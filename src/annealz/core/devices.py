@@ -3,17 +3,23 @@
 JAX may be given a device or a platform to prefer (`jax.default_device`), which `jax.default_backend` and
 `jax.local_devices` ignore. So a CPU run on a machine with a GPU must ask here and not there. The preference
 belongs to a thread: threads that compute for another one take it from there (`preferred`, `preferring`).
+While runs go to the workers of a cluster, the platform is theirs.
 """
 
+import contextlib
+import contextvars
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 __all__ = [
     "Device",
+    "Elsewhere",
+    "computing_on",
+    "device_name",
     "is_first",
     "local_devices",
     "num_side_by_side",
@@ -23,6 +29,18 @@ __all__ = [
 ]
 
 Device = Any  # jax.Device
+
+
+class Elsewhere(NamedTuple):
+    """Where runs are computed, if not in this process."""
+
+    platform: str
+    device: str
+
+
+_elsewhere: contextvars.ContextVar[Elsewhere | None] = contextvars.ContextVar(
+    "elsewhere", default=None
+)
 
 
 def local_devices() -> list[Device]:
@@ -35,7 +53,27 @@ def local_devices() -> list[Device]:
 
 def platform() -> str:
     """cpu, gpu or tpu: of the devices that compute."""
-    return local_devices()[0].platform
+    elsewhere = _elsewhere.get()
+    return local_devices()[0].platform if elsewhere is None else elsewhere.platform
+
+
+def device_name() -> str:
+    """The platform and the kind of the devices that compute."""
+    elsewhere = _elsewhere.get()
+    if elsewhere is not None:
+        return elsewhere.device
+    device = local_devices()[0]
+    return " ".join(dict.fromkeys([device.platform, device.device_kind]))
+
+
+@contextlib.contextmanager
+def computing_on(elsewhere: Elsewhere) -> Iterator[None]:
+    """Runs are computed there while the context lasts."""
+    token = _elsewhere.set(elsewhere)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
 
 
 def is_first(devices: Sequence[Device]) -> bool:

@@ -5,16 +5,17 @@ import time
 __all__ = ["Pace"]
 
 _MOST_GROWTH = 64  # from one piece to the next
-_SECONDS = 0.25  # what a piece should take: an interrupt is answered within about this
 
 
 class Pace:
     """The length of the next piece, by the clock, unless it is fixed.
 
-    The first piece is not counted: it is compiled.
+    The first piece is not counted: it is compiled. An interrupt is answered within about `seconds`, which
+    is what a piece should take.
     """
 
-    def __init__(self, fixed: int | None = None):
+    def __init__(self, fixed: int | None = None, seconds: float = 0.25):
+        self._seconds = seconds
         self.length = fixed or 8
         self._is_fixed = fixed is not None
         self._is_compiled = False
@@ -25,7 +26,7 @@ class Pace:
     def __exit__(self, *_) -> None:
         spent = max(time.monotonic() - self._began, 1e-4)
         if self._is_compiled and not self._is_fixed:
-            ideal = self._asked * _SECONDS / spent
+            ideal = self._asked * self._seconds / spent
             self.length = int(min(max(ideal, 1), _MOST_GROWTH * self.length))
         self._is_compiled = True
 

@@ -4,7 +4,7 @@ import functools
 import platform
 from importlib import metadata
 
-from annealz.core.devices import local_devices
+from annealz.core.devices import device_name
 
 __all__ = ["versions"]
 
@@ -14,9 +14,8 @@ _NAMES = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
 
 def versions() -> dict[str, str]:
     """Versions of what computes, and the device."""
-    device = local_devices()[0]
     return {
         **{name: _version(name) for name in _NAMES},
         "python": platform.python_version(),
-        "device": " ".join(dict.fromkeys([device.platform, device.device_kind])),
+        "device": device_name(),
     }

@@ -18,9 +18,11 @@ purpose, the chain and the step alone. So chunks, resumes and the order of block
 the result. One compiled program serves every chunk of every schedule length.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import ArrayLike
@@ -30,16 +32,19 @@ from annealz.core.random import check_seed
 from annealz.engine.advance import CHUNK_CAPACITY, RECORD_CAPACITY, Block
 from annealz.engine.blocks import check_memory, gather, last_states, log_weights_of
 from annealz.engine.checkpoint import Checkpoint, Saver, Standing
+from annealz.engine.cluster.current import clustered
 from annealz.engine.observers import AbstractObserver, Slope
+from annealz.engine.open_blocks import Blocks, idle, open_blocks
 from annealz.engine.reverse import check_start
 from annealz.engine.run import Run
 from annealz.engine.statistics import Tally, merge_records, merge_tallies, recorded_steps, trace_of
 from annealz.engine.work import Work
-from annealz.engine.workers.crew import Crew
-from annealz.engine.workers.team import SOLO, Team
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.schedules.schedule import Schedule
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["Progress", "anneal"]
 
@@ -82,6 +87,7 @@ class Progress(NamedTuple):
     """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
 
+@clustered
 def anneal(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -99,7 +105,7 @@ def anneal(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 15.0,
     on_progress: Callable[[Progress], None] | None = None,
-    team: Team = SOLO,
+    client: Client | None = None,
 ) -> Run:
     """Anneal `num_chains` chains along `path` over `schedule`.
 
@@ -116,8 +122,8 @@ def anneal(
         bit of the result.
     checkpoint : a file written as the run goes, and continued from where it exists
     on_progress : called after every chunk
-    team : the processes that share the chains, called by the one that leads them; by default this one
-        alone, with all its devices. It changes no bit of the result.
+    client : of a Dask cluster whose workers share the chains; by default this process alone, with all its
+        devices. It changes no bit of the result.
 
     Examples
     --------
@@ -152,36 +158,32 @@ def anneal(
     kept = None
     if checkpoint is not None:
         kept = Checkpoint(Path(checkpoint), work.digest(*(() if draws is None else (draws,))))
-    crew = Crew(work, team)
-    try:
-        return _run(crew, draws, Saver(kept, checkpoint_seconds), Pace(chunk_steps), on_progress)
-    finally:
-        crew.close()
+    with open_blocks(work) as blocks:
+        pace = Pace(chunk_steps, blocks.span_seconds)
+        return _run(work, blocks, draws, Saver(kept, checkpoint_seconds), pace, on_progress)
 
 
 def _run(
-    crew: Crew,
+    work: Work,
+    blocks: Blocks,
     draws: np.ndarray | None,
     saver: Saver,
     pace: Pace,
     on_progress: Callable[[Progress], None] | None,
 ) -> Run:
-    work = crew.work
-    now = _begin(crew, draws, saver)
+    now = _begin(work, blocks, draws, saver)
     limit = min(CHUNK_CAPACITY, (RECORD_CAPACITY - 1) * work.every)
 
     def standing() -> Standing | None:
         step, records = now
-        if not crew.team.is_whole:  # some blocks are lost
-            return None
-        return Standing(step, crew.at(step), records)
+        return Standing(step, blocks.at(step), records) if blocks.is_whole else None
 
     with saver.keeping(standing):
         while now[0] < work.num_steps:
             step, records = now
             stop = step + pace.take(min(limit, work.num_steps - step))
             with pace:
-                parts = crew.advance(step, stop)
+                parts = blocks.advance(step, stop)
             tallies = [part.tally for part in parts]
             _check_finite(tallies, work, stop)
             steps = recorded_steps(step, stop, work.every, work.num_steps)
@@ -189,17 +191,18 @@ def _run(
             if on_progress is not None:
                 on_progress(_progress(work, stop, tallies))
             saver.save_if_due()
-    return _finished(crew, now[1], saver)
+    return _finished(work, blocks, now[1], saver)
 
 
-def _begin(crew: Crew, draws: np.ndarray | None, saver: Saver) -> tuple[int, list[dict[str, Any]]]:
+def _begin(
+    work: Work, blocks: Blocks, draws: np.ndarray | None, saver: Saver
+) -> tuple[int, list[dict[str, Any]]]:
     """Stand where the run was left, or before its first step: the step, and the records so far."""
-    work = crew.work
     kept = saver.load(lambda: Standing(0, [work.like] * len(work.blocks[0]), []))
     if kept is None:
-        crew.begin(draws)
+        blocks.begin(draws)
         return 0, []
-    crew.put(kept.step, kept.blocks)
+    blocks.put(kept.step, kept.blocks)
     return kept.step, kept.records
 
 
@@ -210,10 +213,8 @@ def _progress(work: Work, step: int, tallies: list[Tally]) -> Progress:
     return Progress(step, work.num_steps, log_z, ess, num_chains=work.num_chains)
 
 
-def _finished(crew: Crew, records: list[dict[str, Any]], saver: Saver) -> Run:
-    work, num_chains = crew.work, crew.work.num_chains
-    blocks = crew.at(work.num_steps)
-    size = work.island_size
+def _finished(work: Work, held: Blocks, records: list[dict[str, Any]], saver: Saver) -> Run:
+    blocks, num_chains, size = held.at(work.num_steps), work.num_chains, work.island_size
     return Run(
         log_weights=np.concatenate([log_weights_of(block) for block in blocks])[:num_chains],
         log_z0=work.log_z0,
@@ -224,7 +225,7 @@ def _finished(crew: Crew, records: list[dict[str, Any]], saver: Saver) -> Run:
         states=last_states(work.path, blocks, num_chains),
         carries=gather([block.carries for block in blocks], num_chains),
         seconds=saver.seconds,
-        messages=(*([] if crew.idle is None else [crew.idle]), *saver.messages),
+        messages=(*idle(held, num_chains), *saver.messages),
         is_reverse=work.is_reverse,
         island_size=size,
         num_resamplings=_num_resamplings(blocks, num_chains, size),

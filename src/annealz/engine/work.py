@@ -1,23 +1,15 @@
-"""One run as everybody who takes part in it knows it, and the blocks that one process has of it.
-
-Blocks share nothing, so each has a device to itself for as long as a chunk of steps takes, and nothing
-passes between devices. A thread waits for each of them, because the call that advances a block returns
-only when it is done (a loop of unknown length asks the host whether to go on). A CPU is one device to
-JAX and runs as many blocks side by side as it has cores.
-"""
+"""One run as everybody who takes part in it knows it: what is annealed, and how a block of it goes on."""
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, Self
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from annealz.core.arrays import indices
-from annealz.core.devices import Device, is_first, num_side_by_side, preferred, preferring
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     Block,
@@ -39,7 +31,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Part", "Share", "Work"]
+__all__ = ["InBlocks", "Part", "Work"]
 
 
 class Part(NamedTuple):
@@ -47,6 +39,29 @@ class Part(NamedTuple):
 
     record: Record
     tally: Tally
+
+
+class InBlocks(Protocol):
+    """A run of blocks that share nothing, each a function of what it is given."""
+
+    blocks: Any
+    """First row of every block, and the size of a block."""
+    given: Any
+    """What every block needs."""
+
+    def first(self, given: tuple, i: int, draws: Any, /) -> Any:
+        """Block i before its first step."""
+        ...
+
+    def advance(
+        self, given: tuple, i: int, block: Any, step: int, stop: int, /, *terms: Any
+    ) -> tuple[Any, Any]:
+        """Block i after steps step + 1 .. stop, and what it gives to the records."""
+        ...
+
+    def fresh(self) -> Self:
+        """The same run, with nothing that was made on this machine."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,12 +116,9 @@ class Work:
         stream = Stream(self.seed, self.purpose)
         return self.path.unnamed(), kernel, self.observers, stream, fused
 
-    @property
-    def terms(self) -> dict[str, Any]:
-        """What a process needs besides path, kernel, observers and schedule, as JSON."""
-        names = ("num_chains", "seed", "purpose", "every", "is_reverse", "resample")
-        terms = {name: getattr(self, name) for name in names}
-        return {**terms, "observers": list(self.observers)}
+    def fresh(self) -> "Work":
+        """The same run, with nothing that was made on this machine."""
+        return dataclasses.replace(self)
 
     @property
     def settings(self) -> str:
@@ -144,7 +156,7 @@ class Work:
         chains = indices(self.blocks[1])
         return jax.eval_shape(lambda: self.path.sample(Stream(0, "").at(0, chains)))
 
-    def advance(self, given: tuple, i: int, block: Block, step: int, stop: int):
+    def advance(self, given: tuple, i: int, block: Block, step: int, stop: int, *_: Any):
         """Block i after steps step + 1 .. stop, and its part of the records of them."""
         path, kernel, observers, stream, fused = given
         first, width = self.blocks[0][i], self.blocks[1]
@@ -175,68 +187,3 @@ def _fused(fused, path, stream: Stream, block: Block, chunk: Chunk):
             f"the fused steps do not run on this device ({reason}): set ANNEALZ_FUSED=0 to go without "
             "them."
         ) from error
-
-
-class Share:
-    """The blocks that one process has of a run, each on one of its devices.
-
-    The state before the last chunk is kept beside the state after it, so that an interrupt between
-    them finds all processes at one step.
-    """
-
-    def __init__(self, work: Work, mine: Sequence[int], devices: Sequence[Device]):
-        self.work, self.mine = work, list(mine)
-        self._where = [devices[j % len(devices)] for j in range(len(self.mine))]
-        self._is_placed = not is_first(devices)  # else where JAX puts it by itself
-        self._given = {
-            device: _put(work.given, device) if self._is_placed else work.given
-            for device in devices
-        }
-        num_threads = min(len(self.mine), num_side_by_side(devices))
-        self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
-        self._is_compiled = False
-        self._standing: dict[int, list[Block]] = {}
-
-    def begin(self, draws: Sequence[np.ndarray] | None = None) -> None:
-        """Before the first step; in reverse from these draws, one set per block."""
-        starts = draws or [None] * len(self.mine)
-        self.put(0, [
-            self.work.first(self._given[device], i, x)
-            for device, i, x in zip(self._where, self.mine, starts, strict=True)
-        ])  # fmt: skip
-
-    def put(self, step: int, blocks: Sequence[Block]) -> None:
-        """Stand at this step, with these blocks."""
-        if self._is_placed:
-            blocks = [jax.device_put(b, d) for b, d in zip(blocks, self._where, strict=True)]
-        self._standing = {step: list(blocks)}
-
-    def at(self, step: int) -> list[Block]:
-        """The blocks as they stand at this step, the last or the one before."""
-        return self._standing[step]
-
-    def advance(self, step: int, stop: int) -> list[Part]:
-        """Take steps step + 1 .. stop with every block."""
-        before, device = self.at(step), preferred()
-
-        def one(j: int) -> tuple[Block, Part]:
-            given = self._given[self._where[j]]
-            with preferring(device):  # in a thread that has a preference of its own
-                return self.work.advance(given, self.mine[j], before[j], step, stop)
-
-        alone = 0 if self._is_compiled or self._pool is None else 1  # one compiles, not all at once
-        done = [one(j) for j in range(len(before) if self._pool is None else alone)]
-        if self._pool is not None:
-            done += self._pool.map(one, range(alone, len(before)))
-        self._is_compiled = True
-        self._standing = {step: before, stop: [block for block, _ in done]}
-        return [part for _, part in done]
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _put(given: tuple, device: Device) -> tuple:
-    arrays, rest = eqx.partition(given, eqx.is_array)
-    return eqx.combine(jax.device_put(arrays, device), rest)

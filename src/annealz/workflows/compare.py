@@ -8,10 +8,11 @@ Compared by the ESS of a run, averaged over replicates; differences by Welch's t
 """
 
 import dataclasses
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -22,6 +23,7 @@ from annealz.core.text import as_text
 from annealz.core.versions import versions
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.engine.anneal import Progress, anneal
+from annealz.engine.cluster.current import clustered, current_cluster, side_by_side
 from annealz.estimators.diagnostics import judge
 from annealz.estimators.status import Status
 from annealz.kernels.abstract import AbstractKernel
@@ -37,6 +39,9 @@ from annealz.workflows.pilots.plan import (
 )
 from annealz.workflows.problem import choose_problem
 from annealz.workflows.shown import shown_by_name
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["Comparison", "Contender", "compare_schedules"]
 
@@ -225,6 +230,7 @@ class Comparison:
         write_report(self, path)
 
 
+@clustered
 @shown_by_name
 def compare_schedules(
     model: AbstractModel | str | Path,
@@ -238,14 +244,16 @@ def compare_schedules(
     path: AbstractPath | None = None,
     kernel: AbstractKernel | None = None,
     seed: int = 0,
+    client: "Client | None" = None,
     progress: bool = False,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Comparison:
     """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included.
 
     By default the schedules are annealz's own, and those of other packages that ask to be compared.
-    `progress` shows a live bar in a notebook or a terminal; `on_progress` is called with the name of a run
-    and its Progress.
+    With `client`, a `dask.distributed.Client`, schedules and replicates run side by side on its workers, to
+    the same bits. `progress` shows a live bar in a notebook or a terminal; `on_progress` is called with the
+    name of a run and its Progress.
 
     Examples
     --------
@@ -279,7 +287,7 @@ def compare_schedules(
     problem = problem.prepared(seed, num_steps, num_chains)
     path, kernel = problem.states, problem.kernel
     budget = num_steps * num_chains
-    contenders = []
+    entries = []
     for name in schedules:
         scale = pilot_scale_within(name, budget)
         pilot = pilot_sweeps(name, budget, scale)
@@ -289,38 +297,48 @@ def compare_schedules(
                 f"{name} is left out: its pilot of {pilot:,} sweeps is all of the budget."
             )
             continue
-        rows, betas = [], np.empty(0)
+        entries.append(_Entry(name, steps, pilot, scale))
+    jobs = [(entry, replicate) for entry in entries for replicate in range(num_replicates)]
+    if on_progress is not None and current_cluster() is not None:
+        on_progress = _Joint(on_progress, len(jobs))
+
+    failed: dict[str, ValueError] = {}
+
+    def run_one(job: tuple[_Entry, int]) -> tuple[np.ndarray, np.ndarray] | ValueError:
+        (entry, replicate), here = job, derive_seed(seed, job[0].name, job[1])
+        if entry.name in failed:
+            return failed[entry.name]
+        label = f"{entry.name} {replicate + 1}/{num_replicates}"
+        report = None if on_progress is None else _labelled(on_progress, label)
+        common: dict[str, Any] = {"num_chains": num_chains, "seed": here, "on_progress": report}
         try:
-            for replicate in range(num_replicates):
-                here = derive_seed(seed, name, replicate)
-                label = f"{name} {replicate + 1}/{num_replicates}"
-                report = None if on_progress is None else _labelled(on_progress, label)
-                schedule = plan_schedule(
-                    name,
-                    path,
-                    kernel,
-                    num_steps=steps,
-                    num_chains=num_chains,
-                    seed=here,
-                    pilot_scale=scale,
-                    on_progress=report,
-                )
-                run = anneal(
-                    path,
-                    kernel,
-                    schedule,
-                    num_chains=num_chains,
-                    seed=here,
-                    purpose="compare",
-                    on_progress=report,
-                )
-                rows.append(run.log_weights)
-                betas = schedule.betas if replicate == 0 else betas
+            schedule = plan_schedule(
+                entry.name,
+                path,
+                kernel,
+                num_steps=entry.num_steps,
+                pilot_scale=entry.pilot_scale,
+                **common,
+            )
+            run = anneal(path, kernel, schedule, purpose="compare", **common)
         except ValueError as error:
-            messages.append(f"{name} is left out: {error}")
+            failed[entry.name] = error
+            return error
+        return run.log_weights, schedule.betas
+
+    outcomes = side_by_side(run_one, jobs)
+    contenders = []
+    for i, entry in enumerate(entries):
+        own = outcomes[i * num_replicates : (i + 1) * num_replicates]
+        error = next((one for one in own if isinstance(one, ValueError)), None)
+        if error is not None:
+            messages.append(f"{entry.name} is left out: {error}")
             continue
-        sweeps = {"pilot": pilot, "main": steps * num_chains}
-        contenders.append(Contender(name, steps, path.log_z0, np.array(rows), sweeps, betas))
+        rows, betas = zip(*own, strict=True)  # pyright: ignore[reportArgumentType]
+        sweeps = {"pilot": entry.pilot, "main": entry.num_steps * num_chains}
+        contenders.append(
+            Contender(entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0])
+        )
     if not contenders:
         raise ValueError(f"no schedule could be run: {' '.join(messages)}")
     known = problem.exact_log_z
@@ -351,6 +369,34 @@ def compare_schedules(
             "versions": versions(),
         },
     )
+
+
+class _Entry(NamedTuple):
+    """A schedule that takes part: its steps beside its pilot."""
+
+    name: str
+    num_steps: int
+    pilot: int
+    pilot_scale: float
+
+
+class _Joint:
+    """Runs side by side as one progress: the share of the steps of all."""
+
+    def __init__(self, on_progress: Callable[[str, Progress], None], num_runs: int):
+        self._report, self._num_runs = on_progress, num_runs
+        self._shares: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, label: str, now: Progress) -> None:
+        with self._lock:
+            if now.stage == "run":
+                self._shares[label] = now.step / now.num_steps
+            done = sum(self._shares.values()) / self._num_runs
+            nothing = float("nan")
+            self._report(
+                f"{self._num_runs} runs", Progress(round(1000 * done), 1000, nothing, nothing)
+            )
 
 
 def _labelled(on_progress: Callable[[str, Progress], None], label: str) -> Callable:

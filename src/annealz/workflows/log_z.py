@@ -3,14 +3,14 @@
     model -> path -> schedule -> anneal -> Run -> Estimate
 
 The forward run may come in parts, each with its own chains: if its time is limited, so that it can stop
-between them (`length.py`); if it misses a wanted error, so that more chains can be added (`runner.py`). Of
-several processes the first one does all this, and the others help with the runs (`workers/`).
+between them (`length.py`); if it misses a wanted error, so that more chains can be added (`runner.py`).
+With `client=` all runs go to the workers of a cluster.
 """
 
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from annealz.core.random import derive_seed
 from annealz.core.storage.lock import alone, holding
 from annealz.engine.anneal import Progress
 from annealz.engine.blocks import check_memory
+from annealz.engine.cluster.current import clustered
 from annealz.engine.exchange.exchange import exchange
 from annealz.engine.exchange.ladder import LEAST_SWEEPS
 from annealz.engine.progress import begin, in_stage
@@ -46,7 +47,9 @@ from annealz.workflows.settings import (
     Given,
 )
 from annealz.workflows.shown import shown
-from annealz.workflows.workers.together import together
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
 
@@ -55,7 +58,7 @@ _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps o
 OnProgress = Callable[[Progress], None] | None
 
 
-@together
+@clustered
 @shown
 @alone
 def estimate_log_z(
@@ -84,6 +87,7 @@ def estimate_log_z(
     force: bool = False,
     checkpoint_seconds: float = 15.0,
     exact_log_z: float | None = None,
+    client: "Client | None" = None,
     progress: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
     on_forecast: Callable[[Forecast], None] | None = None,
@@ -130,6 +134,8 @@ def estimate_log_z(
     checkpoint_seconds : seconds between checkpoints
     exact_log_z : the exact value to show beside the estimate. By default what the model file
         records, or what can be enumerated in no time.
+    client : a `dask.distributed.Client`, whose workers then compute all runs (docs/scale.md). Neither
+        their number nor the loss of some changes a bit of the result.
     progress : show a live bar with the time left and the ESS, in a notebook or a terminal
     on_progress : called with a Progress after every chunk, and where a stage begins
     on_forecast : called before the run with what a wanted standard error should take
@@ -228,7 +234,7 @@ def estimate_log_z(
     return runner.estimate(start)
 
 
-@together
+@clustered
 @shown
 def resume(
     out: str | Path,
@@ -238,13 +244,15 @@ def resume(
     kernel: AbstractKernel | None = None,
     observe: Observe | None = None,
     chunk_steps: int | None = None,
+    client: "Client | None" = None,
     progress: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Estimate:
     """Resume the run in a folder, to the same bits as if it had never stopped.
 
     `observe` must be what the run was started with, and so must a model, path or kernel that the folder
-    cannot hold, because it is not one of annealz's own. A finished run is only read. `progress` shows a
+    cannot hold, because it is not one of annealz's own. A finished run is only read. With
+    `client` the workers of a Dask cluster compute it, whether or not they did before. `progress` shows a
     live bar in a notebook or a terminal.
 
     Examples

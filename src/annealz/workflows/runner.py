@@ -17,8 +17,6 @@ from annealz.engine.merge import merge_runs
 from annealz.engine.observers import AbstractObserver, Expectation, Slope
 from annealz.engine.progress import begin, in_stage
 from annealz.engine.run import Run, Runs
-from annealz.engine.workers.distributed import current_team
-from annealz.engine.workers.team import SOLO
 from annealz.estimators.diagnostics import Judgement, judge
 from annealz.estimators.finding import Finding, by_kind
 from annealz.estimators.islands import IslandJudgement, judge_islands
@@ -35,7 +33,6 @@ from annealz.workflows.pilots.sizing import more_chains
 from annealz.workflows.problem import Problem
 from annealz.workflows.second_opinion import Probe, compare_opinions, probed_chains
 from annealz.workflows.settings import AnnealSettings
-from annealz.workflows.workers.assist import pack_inputs
 
 __all__ = ["Observe", "Runner", "estimate_of", "observers_of", "read_estimate"]
 
@@ -62,9 +59,6 @@ class Runner:
         second_schedule: Schedule | None = None,
     ):
         self.second_schedule = second_schedule
-        team = current_team()
-        if team.size > 1:
-            team.tell("inputs", pack_inputs(problem, schedule, settings))
         self.settings, self.problem, self.schedule = settings, problem, schedule
         self.folder: RunFolder | None = folder
         self.options = {
@@ -72,7 +66,6 @@ class Runner:
             "chunk_steps": chunk_steps,
             "record_every": settings.record_every,
             "checkpoint_seconds": settings.checkpoint_seconds,
-            "team": team,
         }
         self.observers, self.on_progress = observers, on_progress
 
@@ -154,7 +147,6 @@ class Runner:
             num_chains=second_chains(run.num_chains, resample is not None),
             purpose="second",
             resample=resample,
-            team=SOLO,
             on_progress=in_stage(self.on_progress, "second"),
         )
 
@@ -174,7 +166,6 @@ class Runner:
             purpose="probe",
             start=second.states[probed],
             reverse=True,
-            team=SOLO,
             on_progress=in_stage(self.on_progress, "probe"),
         )
 

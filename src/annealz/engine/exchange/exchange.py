@@ -9,13 +9,12 @@ the sweep alone, and a ladder on the sums before it. So chunks and resumes chang
 compiled program serves every round.
 """
 
-import contextlib
 import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,12 +23,12 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.devices import local_devices
 from annealz.core.pace import Pace
 from annealz.core.random import Stream, check_seed
 from annealz.engine.anneal import Progress
 from annealz.engine.blocks import check_memory, split_chains
 from annealz.engine.checkpoint import Checkpoint, Saver, Standing, digest_of
+from annealz.engine.cluster.current import clustered
 from annealz.engine.exchange.advance import REJECTED, Ensembles, Sweeps, advance, is_by_rung, start
 from annealz.engine.exchange.ladder import (
     LEAST_SWEEPS,
@@ -40,10 +39,13 @@ from annealz.engine.exchange.ladder import (
 )
 from annealz.engine.exchange.ratios import log_ratios, log_z_of, middles, pseudo_values
 from annealz.engine.exchange.result import Exchange, Round
-from annealz.engine.work import Share
+from annealz.engine.open_blocks import Blocks, open_blocks
 from annealz.estimators.exchange import LEAST_ENSEMBLES
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["Leg", "check_counts", "exchange", "legs_of", "rounds_of"]
 
@@ -70,6 +72,7 @@ class Ladder(NamedTuple):
     constants: np.ndarray
 
 
+@clustered
 def exchange(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -85,6 +88,7 @@ def exchange(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 15.0,
     on_progress: Callable[[Progress], None] | None = None,
+    client: "Client | None" = None,
 ) -> Exchange:
     """log Z by replica exchange between values of beta along `path`.
 
@@ -100,6 +104,7 @@ def exchange(
         of the result.
     checkpoint : a file written as the run goes, and continued from where it exists
     on_progress : called after every chunk
+    client : of a Dask cluster whose workers share the ensembles; it changes no bit of the result
 
     Examples
     --------
@@ -127,7 +132,9 @@ def exchange(
         purpose,
     )
     kept = None if checkpoint is None else Checkpoint(Path(checkpoint), run.digest())
-    return _run(run, Saver(kept, checkpoint_seconds), Pace(chunk_sweeps), on_progress)
+    with open_blocks(run) as blocks:
+        pace = Pace(chunk_sweeps, blocks.span_seconds)
+        return _run(run, blocks, Saver(kept, checkpoint_seconds), pace, on_progress)
 
 
 def check_counts(
@@ -157,7 +164,7 @@ def check_counts(
 
 @dataclasses.dataclass
 class _Exchanging:
-    """A run as `Share` takes one: what every block needs, how it begins and how it goes on."""
+    """A run in blocks of ensembles: what every block needs, how it begins and how it goes on."""
 
     path: AbstractPath
     kernel: AbstractKernel
@@ -197,11 +204,15 @@ class _Exchanging:
         path, _, stream = given
         return start(path, stream, np.int32(self.blocks[0][i]), self.blocks[1], self.num_rungs)
 
-    def advance(self, given: tuple, i: int, block: Ensembles, step: int, stop: int):
+    def fresh(self) -> "_Exchanging":
+        """The same run, with nothing that was made on this machine."""
+        return dataclasses.replace(self)
+
+    def advance(self, given: tuple, i: int, block: Ensembles, step: int, stop: int, *terms: Any):
         """Block i after sweeps step + 1 .. stop, and its sums and trips."""
-        leg, (path, kernel, stream) = self.leg_at(step), given
+        leg, (path, kernel, stream), (ladder,) = self.leg_at(step), given, terms
         fresh = step == leg.first, step == leg.first and not leg.is_second
-        betas, constants = (on_device(a) for a in self.ladder)
+        betas, constants = (on_device(a) for a in ladder)
         sweeps = Sweeps(
             np.int32(self.blocks[0][i]),
             betas,
@@ -255,21 +266,21 @@ def legs_of(num_sweeps: int) -> list[Leg]:
 
 def _run(
     run: _Exchanging,
+    held: Blocks,
     saver: Saver,
     pace: Pace,
     on_progress: Callable[[Progress], None] | None,
 ) -> Exchange:
     log_z0, count = run.path.log_z0, run.num_ensembles
-    share = Share(run, range(len(run.blocks[0])), local_devices())  # pyright: ignore[reportArgumentType]
-    step, records, draws = _begin(run, share, saver)
+    step, records, draws = _begin(run, held, saver)
     now = step, records
     run.ladder = run.ladder_after(records)
 
-    def standing() -> Standing:
+    def standing() -> Standing | None:
         step, records = now
-        return Standing(step, [*share.at(step), draws], records)
+        return Standing(step, [*held.at(step), draws], records) if held.is_whole else None
 
-    with contextlib.closing(share), saver.keeping(standing):
+    with saver.keeping(standing):
         while now[0] < run.num_sweeps:
             step, records = now
             leg = run.leg_at(step)
@@ -278,11 +289,11 @@ def _run(
             ends = [sweep for sweep in run.draw_sweeps if sweep > step]
             stop = step + pace.take(min(leg.stop, *ends, leg.stop) - step)
             with pace:
-                parts = share.advance(step, stop)
+                parts = held.advance(step, stop, run.ladder)
             sums, trips = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
             _check_finite(sums, run, stop)
             if stop in run.draw_sweeps:
-                draws[run.draw_sweeps.index(stop)] = _at_target(run, share.at(stop))
+                draws[run.draw_sweeps.index(stop)] = _at_target(run, held.at(stop))
             now = stop, records + [_record(run, stop, sums, trips)] * (stop == leg.stop)
             if on_progress is not None:
                 log_z = log_z0 + _log_z_so_far(run, now[1], sums, stop)
@@ -300,7 +311,7 @@ def _run(
 
 
 def _begin(
-    run: _Exchanging, share: Share, saver: Saver
+    run: _Exchanging, held: Blocks, saver: Saver
 ) -> tuple[int, list[dict[str, Any]], np.ndarray]:
     """Stand where the run was left, or before its first sweep: sweeps done, records of the legs, draws."""
     path, ensembles = run.path, on_device(np.zeros(run.num_ensembles), np.int32)
@@ -313,9 +324,9 @@ def _begin(
 
     kept = saver.load(start)
     if kept is None:
-        share.begin()
+        held.begin()
         return 0, [], draws
-    share.put(kept.step, kept.blocks[:-1])
+    held.put(kept.step, kept.blocks[:-1])
     return kept.step, kept.records, np.array(kept.blocks[-1])
 
 

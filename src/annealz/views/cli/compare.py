@@ -9,7 +9,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from annealz.core.names import DEFAULT_MODEL
-from annealz.views.cli.options import Base, Data, Json, MaxMemory, Model, Plot, Quiet, Report, Seed
+from annealz.views.cli.cluster import lost, open_client
+from annealz.views.cli.options import (
+    Base,
+    Cluster,
+    Data,
+    Json,
+    MaxMemory,
+    Model,
+    Plot,
+    Quiet,
+    Report,
+    Seed,
+    TlsCa,
+    TlsCert,
+    TlsKey,
+)
 from annealz.views.cli.progress import show_labelled_progress
 from annealz.views.cli.show import check_page, check_plot, open_console, save_pages, show_messages
 
@@ -30,6 +45,10 @@ def compare(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
+    cluster: Cluster = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     plot: Plot = None,
     report: Report = None,
     max_memory: MaxMemory = None,
@@ -40,23 +59,32 @@ def compare(
 
     The figure goes to compare-NAME.png, unless --plot says where or --json is given.
     """
+    from annealz.engine.cluster.lost import LostCluster
     from annealz.training.data.array import read_data
     from annealz.workflows.compare import compare_schedules
 
     check_plot(plot)
     check_page(report)
-    with show_labelled_progress(quiet) as progress:
-        result = compare_schedules(
-            model,
-            schedules=None if schedules is None else _names(schedules),
-            num_steps=steps,
-            num_chains=chains,
-            num_replicates=replicates,
-            base=base,
-            data=None if data is None else read_data(data),
-            seed=seed,
-            on_progress=progress,
-        )
+    means = None if data is None else read_data(data)
+    try:
+        with (
+            open_client(cluster, tls_ca, tls_cert, tls_key, quiet) as client,
+            show_labelled_progress(quiet) as progress,
+        ):
+            result = compare_schedules(
+                model,
+                schedules=None if schedules is None else _names(schedules),
+                num_steps=steps,
+                num_chains=chains,
+                num_replicates=replicates,
+                base=base,
+                data=means,
+                seed=seed,
+                client=client,
+                on_progress=progress,
+            )
+    except LostCluster as error:
+        raise lost(error, None) from None
     if as_json:
         print(json.dumps(result.to_dict(), allow_nan=False))
     else:

@@ -13,15 +13,15 @@ import typer
 
 from annealz.core.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, METHODS
 from annealz.core.reading.budget import option_again
+from annealz.views.cli.cluster import lost, open_client
 from annealz.views.cli.exchange import check_method, run_exchange
 from annealz.views.cli.options import (
     Along,
     Base,
     Chains,
     CheckpointSeconds,
-    Coordinator,
+    Cluster,
     Data,
-    Distributed,
     Draws,
     Ensembles,
     Exact,
@@ -32,10 +32,8 @@ from annealz.views.cli.options import (
     MaxSeconds,
     Method,
     Model,
-    NumProcesses,
     Out,
     Plot,
-    ProcessId,
     Quiet,
     Report,
     Resample,
@@ -45,9 +43,11 @@ from annealz.views.cli.options import (
     Seed,
     Steps,
     TargetStdErr,
+    TlsCa,
+    TlsCert,
+    TlsKey,
     TwoSided,
 )
-from annealz.views.cli.processes import follow, join_team, lost
 from annealz.views.cli.progress import show_enumeration, show_progress
 from annealz.views.cli.retry import retry
 from annealz.views.cli.show import check_page, check_plot, save_pages, show_result
@@ -95,10 +95,10 @@ def estimate(
     out: Out = None,
     force: Force = False,
     checkpoint_seconds: CheckpointSeconds = 15.0,
-    distributed: Distributed = False,
-    coordinator: Coordinator = None,
-    num_processes: NumProcesses = None,
-    process_id: ProcessId = None,
+    cluster: Cluster = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     plot: Plot = None,
     report: Report = None,
     max_memory: MaxMemory = None,
@@ -107,57 +107,50 @@ def estimate(
 ) -> None:
     """Estimate log Z of MODEL."""
     from annealz.training.data.array import read_data
-    from annealz.workflows.workers.together import leading
 
-    if check_method(context, method):
-        check_plot(plot)
-        check_page(report)
-        found, folder = run_exchange(
-            model,
-            out,
-            quiet,
-            exact=exact,
-            num_rungs=rungs,
-            num_ensembles=ensembles,
-            num_sweeps=steps,
-            base=base,
-            data=None if data is None else read_data(data),
-            marginal=marginal,
-            seed=seed,
-            force=force,
-            checkpoint_seconds=checkpoint_seconds,
-        )
-        finish(found, folder, plot, report, as_json, context.find_root().obj)
-        return
-    team = join_team(distributed, coordinator, num_processes, process_id, quiet)
-    if not team.is_leader:
-        follow(team, model)
-        return
-    with leading(team):
-        check_plot(plot)
-        check_page(report)
-        result, folder = run_estimate(
-            model,
-            out,
-            quiet,
-            exact=exact,
-            schedule=schedule,
-            num_steps=steps,
-            num_chains=chains,
-            base=base,
-            data=None if data is None else read_data(data),
-            marginal=marginal,
-            target_std_err=target_std_err,
-            max_seconds=max_seconds,
-            two_sided=two_sided,
-            draws=draws,
-            second_opinion=second_opinion,
-            resample=resample,
-            along=None if along is None else _numbers(along),
-            seed=seed,
-            force=force,
-            checkpoint_seconds=checkpoint_seconds,
-        )
+    is_exchange = check_method(context, method)
+    check_plot(plot)
+    check_page(report)
+    common: dict[str, Any] = {
+        "exact": exact,
+        "base": base,
+        "data": None if data is None else read_data(data),
+        "marginal": marginal,
+        "seed": seed,
+        "force": force,
+        "checkpoint_seconds": checkpoint_seconds,
+    }
+    numbers = None if along is None else _numbers(along)
+    with open_client(cluster, tls_ca, tls_cert, tls_key, quiet) as client:
+        if is_exchange:
+            result, folder = run_exchange(
+                model,
+                out,
+                quiet,
+                num_rungs=rungs,
+                num_ensembles=ensembles,
+                num_sweeps=steps,
+                client=client,
+                **common,
+            )
+        else:
+            result, folder = run_estimate(
+                model,
+                out,
+                quiet,
+                schedule=schedule,
+                num_steps=steps,
+                num_chains=chains,
+                target_std_err=target_std_err,
+                max_seconds=max_seconds,
+                two_sided=two_sided,
+                draws=draws,
+                second_opinion=second_opinion,
+                resample=resample,
+                along=numbers,
+                client=client,
+                **common,
+            )
     finish(result, folder, plot, report, as_json, context.find_root().obj)
 
 
@@ -182,7 +175,7 @@ def run_estimate(
 
     `go_on` is the command that, followed by the folder, goes on after an interruption.
     """
-    from annealz.engine.workers.team import LostProcess
+    from annealz.engine.cluster.lost import LostCluster
     from annealz.models.exact import exact_log_z
     from annealz.models.formats.load import load_model
     from annealz.workflows.folder import RunFolder
@@ -205,7 +198,7 @@ def run_estimate(
             )
     except KeyboardInterrupt:
         raise interrupted(folder, go_on) from None
-    except LostProcess as error:
+    except LostCluster as error:
         raise lost(error, folder) from None
     except ValueError:
         drop_scratch(folder)

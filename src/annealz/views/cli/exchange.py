@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from annealz.core.names import METHODS
+from annealz.views.cli.cluster import lost
 from annealz.views.cli.progress import show_enumeration, show_progress
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ _OF_ANNEALING = {
     "second_opinion": "round trips and its ensembles are its own evidence",
     "resample": "replicas exchange their temperatures instead",
     "along": "log Z is known at its own temperatures",
-    "distributed": "it runs in one process with all its devices",
-    "coordinator": "it runs in one process with all its devices",
-    "num_processes": "it runs in one process with all its devices",
-    "process_id": "it runs in one process with all its devices",
 }
 _OF_EXCHANGE = ("rungs", "ensembles")
 
@@ -60,6 +57,7 @@ def run_exchange(
     model: str, out: Path | None, quiet: bool, *, exact: bool, **options: Any
 ) -> tuple[ExchangeEstimate, RunFolder | None]:
     """log Z by `exchange_log_z` with these options, its progress shown and its checkpoints kept."""
+    from annealz.engine.cluster.lost import LostCluster
     from annealz.models.exact import exact_log_z
     from annealz.models.formats.load import load_model
     from annealz.views.cli.estimate import drop_scratch, interrupted, scratch_folder
@@ -83,6 +81,8 @@ def run_exchange(
             )
     except KeyboardInterrupt:
         raise interrupted(folder) from None
+    except LostCluster as error:
+        raise lost(error, folder) from None
     except ValueError:
         drop_scratch(folder)
         raise

@@ -1,6 +1,6 @@
 """`annealz`: entry point and exit status.
 
-0 done, 2 bad input (one line on stderr), 3 another process of the run was lost, 130 interrupted and 143
+0 done, 2 bad input (one line on stderr), 3 the cluster was lost, 130 interrupted and 143
 terminated (with the command that goes on).
 """
 

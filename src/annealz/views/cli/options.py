@@ -15,9 +15,8 @@ __all__ = [
     "Base",
     "Chains",
     "CheckpointSeconds",
-    "Coordinator",
+    "Cluster",
     "Data",
-    "Distributed",
     "Draws",
     "Ensembles",
     "Exact",
@@ -29,10 +28,8 @@ __all__ = [
     "Method",
     "Mnist",
     "Model",
-    "NumProcesses",
     "Out",
     "Plot",
-    "ProcessId",
     "Quiet",
     "Report",
     "Resample",
@@ -42,6 +39,9 @@ __all__ = [
     "Seed",
     "Steps",
     "TargetStdErr",
+    "TlsCa",
+    "TlsCert",
+    "TlsKey",
     "TwoSided",
 ]
 
@@ -151,14 +151,18 @@ Marginal = Annotated[
     str | None,
     typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}, auto."),
 ]
-Distributed = Annotated[
-    bool, typer.Option("--distributed", help="One of several processes that share the chains.")
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Dask workers that compute: tcp://host:8786, a scheduler file, or local processes, like 4.",
+        metavar="WHERE",
+    ),
 ]
-Coordinator = Annotated[
-    str | None, typer.Option(help="HOST:PORT of process 0, unless the cluster provides it.")
+TlsCa = Annotated[
+    Path | None, typer.Option(help="Certificate of who signs, of a cluster at tls://…")
 ]
-NumProcesses = Annotated[int | None, typer.Option(help="How many processes there are.")]
-ProcessId = Annotated[int | None, typer.Option(help="Which of them this one is, from 0.")]
+TlsCert = Annotated[Path | None, typer.Option(help="Certificate of this client, with --tls-ca.")]
+TlsKey = Annotated[Path | None, typer.Option(help="Its private key, with --tls-ca.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML page that holds all of it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -5,19 +5,19 @@ from typing import Annotated
 
 import typer
 
+from annealz.views.cli.cluster import lost, open_client
 from annealz.views.cli.estimate import finish, interrupted
 from annealz.views.cli.options import (
-    Coordinator,
-    Distributed,
+    Cluster,
     Json,
     MaxMemory,
-    NumProcesses,
     Plot,
-    ProcessId,
     Quiet,
     Report,
+    TlsCa,
+    TlsCert,
+    TlsKey,
 )
-from annealz.views.cli.processes import follow, join_team, lost
 from annealz.views.cli.progress import show_progress
 from annealz.views.cli.show import check_page, check_plot
 from annealz.views.cli.train import resume_training
@@ -33,10 +33,10 @@ def resume(
             help="The model again, module:name, where it was imported: a folder's word imports nothing."
         ),
     ] = None,
-    distributed: Distributed = False,
-    coordinator: Coordinator = None,
-    num_processes: NumProcesses = None,
-    process_id: ProcessId = None,
+    cluster: Cluster = None,
+    tls_ca: TlsCa = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     plot: Plot = None,
     report: Report = None,
     max_memory: MaxMemory = None,
@@ -44,38 +44,33 @@ def resume(
     quiet: Quiet = False,
 ) -> None:
     """Resume the run or training in FOLDER; the result is the same as without the interruption."""
-    from annealz.engine.workers.team import LostProcess
+    from annealz.engine.cluster.lost import LostCluster
     from annealz.models.formats.load import load_model
     from annealz.training.folder import TrainingFolder
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.log_z import resume as resume_run
-    from annealz.workflows.workers.together import leading
 
-    team = join_team(distributed, coordinator, num_processes, process_id, quiet)
-    if not team.is_leader:
-        follow(team, model)
-        return
     run_folder = RunFolder(folder)
-    with leading(team):
-        if TrainingFolder(folder).is_training():
-            if plot is not None or report is not None:
-                raise ValueError(
-                    "a training has no picture or report: leave out --plot and --report."
-                )
-            if model is not None:
-                raise ValueError("a training knows its model: leave out --model.")
-            if team.size > 1:
-                raise ValueError("a training runs in one process: leave out --distributed.")
-            resume_training(folder, as_json, quiet)
-            return
-        check_plot(plot)
-        check_page(report)
-        try:
-            with show_progress(quiet) as progress:
-                given = None if model is None else load_model(model)[0]
-                result = resume_run(folder, model=given, on_progress=progress)
-        except KeyboardInterrupt:
-            raise interrupted(run_folder) from None
-        except LostProcess as error:
-            raise lost(error, run_folder) from None
+    if TrainingFolder(folder).is_training():
+        if plot is not None or report is not None:
+            raise ValueError("a training has no picture or report: leave out --plot and --report.")
+        if model is not None:
+            raise ValueError("a training knows its model: leave out --model.")
+        if cluster is not None:
+            raise ValueError("a training runs in one process: leave out --cluster.")
+        resume_training(folder, as_json, quiet)
+        return
+    check_plot(plot)
+    check_page(report)
+    given = None if model is None else load_model(model)[0]
+    try:
+        with (
+            open_client(cluster, tls_ca, tls_cert, tls_key, quiet) as client,
+            show_progress(quiet) as progress,
+        ):
+            result = resume_run(folder, model=given, client=client, on_progress=progress)
+    except KeyboardInterrupt:
+        raise interrupted(run_folder) from None
+    except LostCluster as error:
+        raise lost(error, run_folder) from None
     finish(result, run_folder, plot, report, as_json)

@@ -4,16 +4,16 @@ import operator
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from annealz.core.random import check_seed
 from annealz.core.storage.lock import alone, holding
 from annealz.engine.anneal import Progress
 from annealz.engine.blocks import check_memory
+from annealz.engine.cluster.current import clustered
 from annealz.engine.exchange.exchange import check_counts, exchange
 from annealz.engine.exchange.ladder import check_ladder
 from annealz.engine.progress import begin
-from annealz.engine.workers.distributed import current_team
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
@@ -25,9 +25,13 @@ from annealz.workflows.problem import Problem, choose_problem
 from annealz.workflows.settings import Asked, ExchangeSettings, Given
 from annealz.workflows.shown import shown
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 __all__ = ["exchange_log_z", "read_exchange", "resume_exchange"]
 
 
+@clustered
 @shown
 @alone
 def exchange_log_z(
@@ -48,6 +52,7 @@ def exchange_log_z(
     force: bool = False,
     checkpoint_seconds: float = 15.0,
     exact_log_z: float | None = None,
+    client: "Client | None" = None,
     progress: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> ExchangeEstimate:
@@ -73,6 +78,7 @@ def exchange_log_z(
     checkpoint_seconds : seconds between checkpoints
     exact_log_z : the exact value to compare with. By default what the model file records, or what can
         be enumerated in no time.
+    client : a `dask.distributed.Client`, whose workers then compute all runs (docs/scale.md)
     progress : show a live bar with the time left, in a notebook or a terminal
     on_progress : called with a Progress after every chunk, and where a stage begins
 
@@ -87,7 +93,6 @@ def exchange_log_z(
     >>> abs(estimate.log_z - annealz.exact_log_z(model)) < 5 * estimate.std_err
     True
     """
-    check_alone()
     check_counts(num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps)
     seed = check_seed(seed)
     asked = Asked(
@@ -142,7 +147,6 @@ def resume_exchange(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> ExchangeEstimate:
     """Resume the run in a folder, to the same bits as if it had never stopped."""
-    check_alone()
     folder = ExchangeFolder(out)
     folder.inputs()  # refuses what is not a run
     if folder.is_done():
@@ -159,15 +163,6 @@ def read_exchange(folder: ExchangeFolder) -> ExchangeEstimate:
     """The estimate of a finished run; nothing is run."""
     folder.check_done()
     return ExchangeEstimate(folder.own_settings(), folder.exchange())
-
-
-def check_alone() -> None:
-    """Refuse to be one of several processes."""
-    if current_team().size > 1:
-        raise ValueError(
-            "replica exchange runs in one process with all its devices, got "
-            f"{current_team().size} processes: start it in one."
-        )
 
 
 def _estimate(

@@ -18,6 +18,8 @@ import numpy as np
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream, derive_seed
 from annealz.core.weights import resample
+from annealz.engine.blocks import cut, split_chains
+from annealz.engine.cluster.current import compute_each
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -85,9 +87,19 @@ def draw_with_ancestors(
             raise ValueError(f"{name} must be at least {least}, got {value}.")
     generator = np.random.default_rng(derive_seed(seed, "draws", "resampling"))
     chosen = resample(run.log_weights, generator, num_draws)
-    x = on_device(run.states[chosen])
-    stream, chains = Stream(seed, "draws"), indices(num_draws)
+    starts, width = split_chains(num_draws)
+    blocks = cut(run.states[chosen], starts, width)
+    rows = [(seed, first, x, num_sweeps) for first, x in zip(starts, blocks, strict=True)]
+    swept = compute_each(_swept, (path, kernel), rows)
+    return Draws(np.concatenate(swept)[:num_draws], chosen)
+
+
+def _swept(path, kernel, seed: int, first: int, x: np.ndarray, num_sweeps: int) -> np.ndarray:
+    """These states, the first of which has this number, after sweeps at beta = 1."""
+    stream, chains = Stream(seed, "draws"), indices(len(x)) + np.int32(first)
+    states = on_device(x)
     for done in range(0, num_sweeps, _PIECE):
         count = min(_PIECE, num_sweeps - done)
-        x, _ = run_at_beta(path, kernel, stream, chains, x, np.float32(1), np.int32(done), count)
-    return Draws(np.asarray(x), chosen)
+        at = np.float32(1), np.int32(done), count
+        states, _ = run_at_beta(path, kernel, stream, chains, states, *at)
+    return np.asarray(states)

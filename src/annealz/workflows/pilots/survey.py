@@ -17,6 +17,7 @@ import numpy as np
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.engine.anneal import Progress, anneal
+from annealz.engine.cluster.current import as_task
 from annealz.engine.observers import Slope
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -82,6 +83,7 @@ def _pilot(now: Progress) -> Progress:
     return now._replace(log_z=np.nan, ess=np.nan, stage="pilot")
 
 
+@as_task
 def survey_knots(
     path: AbstractPath,
     kernel: AbstractKernel,

@@ -27,6 +27,7 @@ from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.engine.anneal import Progress
+from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.schedules.terrain import Terrain
@@ -65,6 +66,7 @@ class _Knot:
         return not memory.is_bound and len(self.slopes) > _RESOLVED * memory.tau
 
 
+@as_task
 def survey_mixing(
     path: AbstractPath,
     kernel: AbstractKernel,

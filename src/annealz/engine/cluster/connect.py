@@ -1,0 +1,136 @@
+"""A cluster by its name: the address of a scheduler, a scheduler file, or a number of local processes.
+
+A local cluster listens on 127.0.0.1 only, and ends with the command that asked for it.
+"""
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from annealz.core.reading.json_text import parse_json
+from annealz.core.reading.regular import check_regular, read_small
+from annealz.core.storage.optional import need
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["CONNECT_SECONDS", "Tls", "connected"]
+
+CONNECT_SECONDS = 10
+_ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>\[[^]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?")
+_MOST_LOCAL = 256
+_LOCAL_HOST = "127.0.0.1"
+
+
+class Tls(NamedTuple):
+    """Files of certificates, in PEM; without any, Dask's own configuration decides."""
+
+    ca: str | Path | None = None
+    cert: str | Path | None = None
+    key: str | Path | None = None
+
+    def security(self) -> Any:
+        """What Dask is told of them; None where none are given."""
+        if self == Tls():
+            return None
+        for name, file in self._asdict().items():
+            if file is None:
+                raise ValueError(
+                    f"--tls-{name} is missing: TLS takes --tls-ca, --tls-cert and --tls-key together."
+                )
+            check_regular(file)
+        from distributed.security import Security
+
+        return Security(
+            tls_ca_file=str(self.ca),
+            tls_client_cert=str(self.cert),
+            tls_client_key=str(self.key),
+            require_encryption=True,
+        )
+
+
+@contextlib.contextmanager
+def connected(name: str, tls: Tls) -> "Iterator[Client]":
+    """A client of the cluster of this name, until the context ends."""
+    distributed = need("distributed", "clusters are reached", "cluster")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # a sentence of ours is enough
+    if name.isdecimal():
+        with _local(distributed, int(name), tls) as client:
+            yield client
+        return
+    address = _address(name)
+    security = tls.security()
+    if security is not None and not address.startswith("tls://"):
+        raise ValueError(f"--tls-ca goes with an address that begins with tls://, got {address}.")
+    try:
+        client = distributed.Client(
+            address,
+            timeout=CONNECT_SECONDS,
+            security=security,
+            set_as_default=False,
+            name="annealz",
+        )
+    except (OSError, TimeoutError, RuntimeError, ValueError, TypeError) as error:
+        raise ValueError(_unreachable(address, error)) from error
+    with contextlib.closing(client):
+        yield client
+
+
+@contextlib.contextmanager
+def _local(distributed: Any, count: int, tls: Tls) -> "Iterator[Client]":
+    """Processes of this machine, which share its cores."""
+    if not 1 <= count <= _MOST_LOCAL:
+        raise ValueError(f"--cluster takes 1 to {_MOST_LOCAL} local processes, got {count}.")
+    if tls != Tls():
+        raise ValueError("--tls-ca goes with the address of a scheduler, not with local processes.")
+    threads = max((os.cpu_count() or 1) // count, 1)
+    with (
+        distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=threads,
+            host=_LOCAL_HOST,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL + 1,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _address(name: str) -> str:
+    """The address of a scheduler, given or in its file."""
+    found = _ADDRESS.fullmatch(name)
+    if found is not None:
+        if not 0 < int(found["port"]) < 2**16:
+            raise ValueError(f"the port of {name} must be between 1 and 65535.")
+        return name
+    if "://" in name:
+        raise ValueError(
+            f"--cluster must be an address such as tcp://host:8786, a scheduler file, or a number of local "
+            f"processes, got {name!r}."
+        )
+    raw = read_small(name)
+    try:
+        record = parse_json(raw)
+        address = record["address"]
+        if _ADDRESS.fullmatch(address) is None:
+            raise ValueError("its address is none")
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"{name} is not a scheduler file, which 'dask scheduler --scheduler-file {name}' writes."
+        ) from None
+    return address
+
+
+def _unreachable(address: str, error: Exception) -> str:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, OSError | TimeoutError):
+        return (
+            f"no scheduler answered at {address} within {CONNECT_SECONDS} s: start one, or check the "
+            "address and its certificates."
+        )
+    return f"cannot connect to {address}: {reason}"

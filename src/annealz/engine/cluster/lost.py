@@ -1,0 +1,7 @@
+"""What ends a run on a cluster: the scheduler is gone, or workers die as often as they are started."""
+
+__all__ = ["LostCluster"]
+
+
+class LostCluster(RuntimeError):
+    """The cluster of a run is gone; what its folder holds can be resumed, with a cluster or without."""

@@ -1,0 +1,34 @@
+"""The blocks of a run, where they are computed: in this process, or by the workers of a cluster."""
+
+import contextlib
+from collections.abc import Iterator
+
+from annealz.engine.cluster.blocks import ClusterBlocks
+from annealz.engine.cluster.current import current_cluster
+from annealz.engine.local_blocks import LocalBlocks
+from annealz.engine.work import InBlocks
+
+__all__ = ["Blocks", "idle", "open_blocks"]
+
+Blocks = LocalBlocks | ClusterBlocks
+
+
+@contextlib.contextmanager
+def open_blocks(run: InBlocks) -> Iterator[Blocks]:
+    """The blocks of this run, until the context ends. Where they are changes no bit."""
+    cluster = current_cluster()
+    blocks = LocalBlocks(run) if cluster is None else ClusterBlocks(run, cluster)
+    with contextlib.closing(blocks):
+        yield blocks
+
+
+def idle(blocks: Blocks, num_chains: int) -> list[str]:
+    """What to say where some devices have no block."""
+    (starts, width), (num_places, name) = blocks.run.blocks, blocks.places
+    count = len(starts)
+    if count >= num_places:
+        return []
+    return [
+        f"{count} of {num_places} {name} had work: {num_chains:,} chains are {count} of the blocks that "
+        f"{name} take; {num_places * width:,} chains would take no longer."
+    ]

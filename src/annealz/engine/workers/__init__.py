@@ -1,1 +1,0 @@
-"""Chains on several devices and processes."""

@@ -1,1 +1,0 @@
-"""The estimate of several processes together."""
