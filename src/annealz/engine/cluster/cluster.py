@@ -7,7 +7,6 @@ on another worker when one dies.
 import contextlib
 import hashlib
 import math
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from importlib import metadata
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from annealz.core.storage.optional import need
 from annealz.engine.cluster import tasks
 from annealz.engine.cluster.lost import LostCluster
+from annealz.engine.cluster.packing import pack
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -56,10 +56,8 @@ class Cluster:
 
     def pack(self, what: Any) -> "Future":
         """Send this once to every worker that needs it."""
-        import cloudpickle
-
-        payload = cloudpickle.dumps(what, protocol=pickle.HIGHEST_PROTOCOL)
-        key = hashlib.sha256(payload).hexdigest()
+        payload = pack(what)
+        key = hashlib.sha256(payload[0]).hexdigest()
         packed = tasks.Packed(key, payload, self.where.platform, tasks.own_versions())
         return self.map(tasks.hold, [packed])[0]
 
@@ -95,6 +93,9 @@ class Cluster:
         """Say in one sentence that the cluster is gone."""
         import distributed
 
+        gone = LostCluster(f"the scheduler at {self.address} is gone.")
+        if self.client.status != "running":  # what it connects to again has forgotten the run
+            raise gone
         try:
             yield
         except distributed.KilledWorker as error:
@@ -105,7 +106,7 @@ class Cluster:
         except (CancelledError, TimeoutError, OSError, RuntimeError) as error:
             if isinstance(error, LostCluster) or self.client.status == "running":
                 raise
-            raise LostCluster(f"the scheduler at {self.address} is gone.") from None
+            raise gone from None
 
     def _wait_for_workers(self) -> None:
         with self.watched():

@@ -93,7 +93,7 @@ def _local(distributed: Any, count: int, tls: Tls) -> "Iterator[Client]":
             n_workers=count,
             threads_per_worker=threads,
             host=_LOCAL_HOST,
-            dashboard_address=None,
+            dashboard_address=f"{_LOCAL_HOST}:0",
             silence_logs=logging.CRITICAL + 1,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -9,7 +9,6 @@ count, send and write to disk.
 """
 
 import contextlib
-import pickle
 import queue
 import threading
 from collections import OrderedDict
@@ -27,6 +26,7 @@ from annealz.core.devices import (
     platform,
     preferring,
 )
+from annealz.engine.cluster.packing import Bytes, unpack
 from annealz.engine.local_blocks import on_one
 
 __all__ = ["Held", "Packed", "advance", "begin", "call", "hold", "look", "parts_of", "place"]
@@ -39,7 +39,7 @@ class Packed(NamedTuple):
     """A run as it travels, and what must be alike at both ends."""
 
     key: str
-    payload: bytes
+    payload: Bytes
     platform: str
     versions: dict[str, str]
 
@@ -125,7 +125,7 @@ class _Opened:
     """A run as this worker has it: once a device."""
 
     def __init__(self, packed: Packed):
-        self.run = pickle.loads(packed.payload)
+        self.run = unpack(packed.payload)
         self.lock = threading.Lock()
         self.compiled: set[str] = set()
         self._given: dict[Device | None, Any] = {}

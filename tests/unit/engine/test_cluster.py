@@ -1,0 +1,417 @@
+"""Neither the workers of a cluster, nor their number, nor the loss of some changes a bit.
+
+The workers are threads of this process, and blocks are small, so that runs have several.
+"""
+
+import contextlib
+import functools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import distributed
+import jax
+import numpy as np
+import pytest
+
+import annealz
+from annealz.core.devices import Elsewhere, computing_on, device_name, platform
+from annealz.engine import blocks
+from annealz.engine.anneal import anneal
+from annealz.engine.cluster import blocks as cluster_blocks
+from annealz.engine.cluster import cluster as cluster_module
+from annealz.engine.cluster import connect, tasks
+from annealz.engine.cluster.cluster import Cluster
+from annealz.engine.cluster.connect import Tls, connected
+from annealz.engine.cluster.current import current_cluster, on_cluster, side_by_side
+from annealz.engine.cluster.packing import pack, unpack
+from annealz.engine.exchange.exchange import exchange
+from annealz.engine.observers import Expectation, Slope
+from annealz.engine.run import Run
+from annealz.kernels import BlockGibbs
+from annealz.models import exact_samples
+from annealz.paths import GeometricPath
+from annealz.paths.bases import BernoulliBase
+from annealz.schedules import linear
+from annealz.testing import random_rbm
+from annealz.workflows.pilots.draws import approximate_draws
+
+MODEL = random_rbm(6, 9, 1.0, seed=3)
+PATH = GeometricPath(BernoulliBase.uniform(9), MODEL, "visible")
+OBSERVERS = {"slope": Slope(), "states": Expectation(lambda x: x)}
+MODES = {
+    "forward": {"observers": OBSERVERS},
+    "resampled": {"resample": 0.9},
+    "reverse": {"reverse": True, "purpose": "reverse"},
+}
+
+
+@contextlib.contextmanager
+def workers(count: int, **options) -> Iterator[tuple[distributed.LocalCluster, distributed.Client]]:
+    with (
+        distributed.LocalCluster(
+            n_workers=count, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False, **options) as client,
+    ):
+        yield cluster, client
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[distributed.Client]:
+    with workers(2) as (_, client):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch):
+    """70 chains are 5 blocks of 14."""
+    monkeypatch.setitem(blocks._MAX_BLOCK, "cpu", 16)
+
+
+def run_of(mode: str, **options) -> Run:
+    count = 80 if mode == "resampled" else 70  # in islands of 4
+    start = {"start": exact_samples(MODEL, count, 0)[0]} if mode == "reverse" else {}
+    return anneal(
+        PATH, BlockGibbs(), linear(40), num_chains=count, seed=1, **MODES[mode], **start, **options
+    )
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, Run]:
+    """Runs in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(blocks._MAX_BLOCK, "cpu", 16)
+        return {mode: run_of(mode) for mode in MODES}
+
+
+def assert_same_bits(one: Run, other: Run) -> None:
+    np.testing.assert_array_equal(one.log_weights, other.log_weights)
+    np.testing.assert_array_equal(one.states, other.states)
+    for name in ("steps", "log_z", "ess"):
+        np.testing.assert_array_equal(getattr(one.trace, name), getattr(other.trace, name))
+    for name in one.trace.means:
+        np.testing.assert_array_equal(one.trace.means[name], other.trace.means[name])
+        np.testing.assert_array_equal(one.trace.variances[name], other.trace.variances[name])
+    assert one.num_resamplings == other.num_resamplings
+
+
+# --- the same bits ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_workers_change_no_bit(mode: str, alone: dict[str, Run], client, monkeypatch):
+    assert_same_bits(run_of(mode, client=client), alone[mode])
+    monkeypatch.setattr(cluster_blocks, "_MOST_SPANS", 2)  # blocks come back and are sent again
+    assert_same_bits(run_of(mode, client=client, chunk_steps=7), alone[mode])
+
+
+def test_the_comparison_can_fail(alone: dict[str, Run], client, monkeypatch: pytest.MonkeyPatch):
+    """A worker that takes blocks for others is seen."""
+    real = tasks.advance
+
+    def wrong(packed, held, indices, *more):
+        return real(packed, held, [(i + 1) % 5 for i in indices], *more)
+
+    monkeypatch.setattr(tasks, "advance", wrong)
+    with pytest.raises(AssertionError):
+        assert_same_bits(run_of("forward", client=client), alone["forward"])
+
+
+def test_ensembles_are_shared_too(client):
+    options = {"num_rungs": 4, "num_ensembles": 10, "num_sweeps": 60, "num_draws": 20, "seed": 2}
+    here = exchange(PATH, BlockGibbs(), **options)
+    there = exchange(PATH, BlockGibbs(), **options, client=client)
+    np.testing.assert_array_equal(here.draws, there.draws)
+    for one, other in zip(here.rounds, there.rounds, strict=True):
+        for name in ("betas", "values", "half_values", "log_ratios", "round_trips"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_a_whole_estimate(client):
+    """Pilots, second opinion, draws and two sides."""
+    options = {"num_steps": 60, "num_chains": 40, "two_sided": True, "seed": 4}
+    options |= {"observe": {"states": lambda v: v}}
+    model = annealz.LogDensity(lambda x: -0.5 * ((x - 1) ** 2).sum(), 2)
+    here = annealz.estimate_log_z(model, **options)
+    there = annealz.estimate_log_z(model, **options, client=client)
+    assert here.log_z == there.log_z
+    for one, other in zip(here.runs, there.runs, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert_same_bits(one, other)
+
+
+def test_schedules_are_compared_side_by_side(client):
+    options = {"schedules": ["linear", "mixing", "sm08"], "num_steps": 60, "num_chains": 100}
+    seen = []
+    here = annealz.compare_schedules(MODEL, **options, num_replicates=2)
+    there = annealz.compare_schedules(
+        MODEL, **options, num_replicates=2, client=client, on_progress=lambda *now: seen.append(now)
+    )
+    for one, other in zip(here.contenders, there.contenders, strict=True):
+        np.testing.assert_array_equal(one.log_weights, other.log_weights)
+        np.testing.assert_array_equal(one.betas, other.betas)
+    assert {label for label, _ in seen} == {"6 runs"}
+    assert seen[-1][1].step == seen[-1][1].num_steps
+
+
+def test_draws_by_blocks(client, alone: dict[str, Run]):
+    given = PATH, BlockGibbs(), alone["forward"], 50
+    here = approximate_draws(*given, num_sweeps=40)
+    with on_cluster(client):
+        np.testing.assert_array_equal(approximate_draws(*given, num_sweeps=40), here)
+
+
+# --- workers come and go ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["one leaves", "one comes", "all are others"])
+def test_workers_come_and_go(change: str, alone: dict[str, Run]):
+    with workers(2) as (cluster, client):
+
+        def disturb(now) -> None:
+            if now.step != 20:
+                return
+            if change != "one leaves":
+                cluster.scale(4)
+                client.wait_for_workers(4, timeout=30)
+            if change != "one comes":
+                names = list(cluster.workers)[:2]
+                old = [cluster.workers[name] for name in names[: 1 if "leaves" in change else 2]]
+                for worker in old:
+                    client.sync(worker.close)  # not retired: what it holds is lost
+
+        run = run_of("forward", client=client, chunk_steps=5, on_progress=disturb)
+    assert_same_bits(run, alone["forward"])
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_an_interrupted_run_goes_on_with_or_without(
+    mode: str, alone: dict[str, Run], client, tmp_path: Path
+):
+    def interrupt(now) -> None:
+        if now.step >= 15:
+            raise KeyboardInterrupt
+
+    for first, then in (({"client": client}, {}), ({}, {"client": client})):
+        file = tmp_path / f"{len(first)}.npz"
+        with pytest.raises(KeyboardInterrupt):
+            run_of(mode, **first, checkpoint=file, chunk_steps=5, on_progress=interrupt)
+        seen = []
+        run = run_of(mode, **then, checkpoint=file, on_progress=seen.append)
+        assert min(now.step for now in seen) > 15
+        assert_same_bits(run, alone[mode])
+
+
+def test_an_interrupt_while_workers_compute_loses_one_span(client, tmp_path, monkeypatch):
+    """The state before the span is saved, and nobody waits for the span."""
+    calls, gather = [], Cluster.gather
+
+    def interrupted(self, futures):
+        calls.append(futures)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return gather(self, futures)
+
+    monkeypatch.setattr(Cluster, "gather", interrupted)
+    file = tmp_path / "run.npz"
+    with pytest.raises(KeyboardInterrupt):
+        run_of("forward", client=client, checkpoint=file, chunk_steps=5)
+    steps = []
+    run_of(
+        "forward", checkpoint=file, chunk_steps=5, on_progress=lambda now: steps.append(now.step)
+    )
+    assert steps[0] == 20  # three spans were done
+
+
+def test_a_scheduler_that_dies_is_one_sentence_and_the_run_goes_on(
+    alone: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = tmp_path / "run.npz"
+    closed = contextlib.suppress(TimeoutError)
+    with closed, workers(2, timeout=0.5) as (cluster, client):
+        monkeypatch.setattr(cluster, "close", functools.partial(cluster.close, timeout=0.1))
+
+        def kill(now) -> None:
+            if now.step == 20:
+                client.sync(cluster.scheduler.close)
+
+        with pytest.raises(annealz.LostCluster, match=r"^the scheduler at inproc://\S+ is gone\.$"):
+            run_of(
+                "forward", client=client, checkpoint=file, checkpoint_seconds=0, chunk_steps=5,
+                on_progress=kill,
+            )  # fmt: skip
+    assert_same_bits(run_of("forward", checkpoint=file), alone["forward"])
+
+
+# --- what is refused --------------------------------------------------------------------------
+
+
+def test_what_is_not_a_client():
+    with pytest.raises(ValueError, match=r"client must be a dask.distributed.Client, got str"):
+        run_of("forward", client="tcp://host:8786")
+    with workers(1) as (_, client):
+        pass
+    with pytest.raises(ValueError, match="client must be connected, and this one is closed"):
+        run_of("forward", client=client)
+    assert current_cluster() is None
+
+
+def test_other_versions_are_refused_with_both_named(client, monkeypatch: pytest.MonkeyPatch):
+    versions = tasks.own_versions()
+    monkeypatch.setattr(tasks, "own_versions", lambda: versions | {"jax": "0.0.1"})
+    text = rf"the worker \S+ has jax {versions['jax']} and this process has jax 0.0.1: install the same"
+    with pytest.raises(ValueError, match=text):
+        run_of("forward", client=client)
+
+
+def test_a_worker_that_comes_later_is_checked_too():
+    versions = tasks.own_versions()
+    other = tasks.Packed("key", (b"", {}), "cpu", versions | {"annealz": "9.9"})
+    with pytest.raises(ValueError, match=rf"has annealz {versions['annealz']} .* annealz 9.9 "):
+        tasks._check(other)
+    with pytest.raises(ValueError, match="a worker computes on a cpu and others on a gpu"):
+        tasks._check(other._replace(versions=versions, platform="gpu"))
+
+
+def test_workers_of_two_kinds_are_refused(client, monkeypatch: pytest.MonkeyPatch):
+    seen = {kind: tasks.Seen(Elsewhere(kind, ""), 0) for kind in ("cpu", "gpu")}
+    run = client.run
+    monkeypatch.setattr(
+        client,
+        "run",
+        lambda what, *rest, **more: seen if what is tasks.look else run(what, *rest, **more),
+    )
+    with pytest.raises(ValueError, match="compute on cpu and gpu, which round differently"):
+        run_of("forward", client=client)
+
+
+def test_no_workers(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cluster_module, "WAIT_SECONDS", 0.1)
+    with (
+        workers(0) as (_, client),
+        pytest.raises(
+            ValueError, match=r"no worker came to the scheduler at inproc\S+ within 0.1 s"
+        ),
+    ):
+        run_of("forward", client=client)
+
+
+def test_what_fails_on_a_worker_is_said_here(client):
+    observers = {"slope": Slope(), "wrong": Expectation(lambda x: x @ np.ones(3))}
+    with pytest.raises(TypeError, match="dot_general"):
+        anneal(PATH, BlockGibbs(), linear(5), num_chains=20, observers=observers, client=client)
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    text = r"distributed, which is not installed: pip install 'annealz\[cluster\]'"
+    with pytest.raises(ValueError, match=text), connected("2", Tls()):
+        pass
+    with pytest.raises(ValueError, match=text):
+        run_of("forward", client=object())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tcp://127.0.0.1:1", r"no scheduler answered at tcp://127.0.0.1:1 within 0.2 s"),
+        ("tcp://127.0.0.1:99999", "the port of tcp://127.0.0.1:99999 must be between 1 and 65535"),
+        ("http://", r"--cluster must be an address such as tcp://host:8786"),
+        ("gopher://host:70", r"cannot connect to gopher://host:70: "),
+        ("0", "--cluster takes 1 to 256 local processes, got 0"),
+        ("nowhere.json", "cannot read nowhere.json: No such file"),
+        ("text.json", "text.json is not a scheduler file"),
+        ("other.json", "other.json is not a scheduler file"),
+        ("list.json", "list.json is not a scheduler file"),
+    ],
+)
+def test_clusters_that_are_none(name: str, text: str, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
+    Path("text.json").write_text("tcp://127.0.0.1:1")
+    Path("other.json").write_text('{"address": 3}')
+    Path("list.json").write_text("[]")
+    with pytest.raises(ValueError, match=text), connected(name, Tls()):
+        pass
+
+
+def test_certificates_come_together(tmp_path: Path):
+    file = tmp_path / "ca.pem"
+    file.write_text("")
+    with (
+        pytest.raises(ValueError, match="--tls-cert is missing"),
+        connected("tls://h:1", Tls(file)),
+    ):
+        pass
+    all_of = Tls(file, file, file)
+    with pytest.raises(ValueError, match="an address that begins with tls://"):
+        connected("tcp://h:1", all_of).__enter__()
+    with pytest.raises(ValueError, match="not with local processes"):
+        connected("2", all_of).__enter__()
+    missing = Tls(file, file, tmp_path / "key.pem")
+    with pytest.raises(ValueError, match=r"cannot read \S+key.pem: No such file"):
+        connected("tls://h:1", missing).__enter__()
+
+
+# --- parts ------------------------------------------------------------------------------------
+
+
+def test_a_function_is_read_once():
+    """A worker that reads it again in another run compiles nothing anew."""
+
+    def scaled(x):
+        return x * 3.5
+
+    packed = [pack((scaled, i, np.exp, linear)) for i in range(2)]
+    (one, _, exp, rule), (two, number, *_) = map(unpack, packed)
+    assert one is two
+    assert one is not scaled
+    assert (one(2.0), number, exp, rule) == (7.0, 1, np.exp, linear)
+    assert all(len(functions) == 1 for _, functions in packed)
+    other = unpack(pack(jax.jit(lambda x: x + 1)))
+    assert other(1) == 2
+
+
+def test_dask_counts_what_is_held():
+    held = tasks.Held([np.zeros(1000), {"a": np.zeros(10, np.int8)}], [np.zeros(5)])
+    assert 8000 + 10 + 40 <= held.__sizeof__() < 8300
+    assert tasks.parts_of(held) is held.parts
+
+
+def test_blocks_are_grouped_for_the_workers_there_are(client):
+    class Run:
+        blocks = list(range(0, 100, 10)), 10
+
+        def fresh(self):
+            return self
+
+    with on_cluster(client):
+        held = cluster_blocks.ClusterBlocks(Run(), current_cluster())  # pyright: ignore
+    assert held._groups == [[0, 1], [2, 3], [4], [5], [6], [7], [8], [9]]  # four tasks a thread
+    assert held.places == (2, "threads of workers")
+    assert held.span_seconds == 1.0
+
+
+def test_results_name_the_device_that_computed(client):
+    here = platform()
+    with computing_on(Elsewhere("tpu", "tpu v9")):
+        assert (platform(), device_name()) == ("tpu", "tpu v9")
+    assert platform() == here
+    with on_cluster(client):
+        assert platform() == "cpu"
+
+
+def test_side_by_side_keeps_the_order_and_the_error(client):
+    def slow(i: int) -> int:
+        time.sleep(0.02 * max(3 - i, 0))
+        if i == 5:
+            raise ValueError("five")
+        return i * i
+
+    with on_cluster(client):
+        assert side_by_side(slow, range(4)) == [0, 1, 4, 9]
+        with pytest.raises(ValueError, match="five"):
+            side_by_side(slow, [1, 5, 2])
+    assert side_by_side(slow, range(3)) == [0, 1, 4]
