@@ -34,7 +34,7 @@ from annealz.engine.blocks import check_memory, gather, last_states, log_weights
 from annealz.engine.checkpoint import Checkpoint, Saver, Standing
 from annealz.engine.cluster.current import clustered
 from annealz.engine.observers import AbstractObserver, Slope
-from annealz.engine.open_blocks import Blocks, idle, open_blocks
+from annealz.engine.open_blocks import Blocks, idle, open_blocks, saved
 from annealz.engine.reverse import check_start
 from annealz.engine.run import Run
 from annealz.engine.statistics import Tally, merge_records, merge_tallies, recorded_steps, trace_of
@@ -176,7 +176,8 @@ def _run(
 
     def standing() -> Standing | None:
         step, records = now
-        return Standing(step, blocks.at(step), records) if blocks.is_whole else None
+        held = saved(blocks, step)
+        return None if held is None else Standing(step, held, records)
 
     with saver.keeping(standing):
         while now[0] < work.num_steps:

@@ -37,8 +37,6 @@ class LocalBlocks:
 
     span_seconds = 0.25
     """What a chunk should take: an interrupt is answered within about this."""
-    is_whole = True
-    """Whether all blocks can be had."""
 
     def __init__(self, run: InBlocks):
         devices, count = local_devices(), len(run.blocks[0])

@@ -2,13 +2,15 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 from annealz.engine.cluster.blocks import ClusterBlocks
 from annealz.engine.cluster.current import current_cluster
+from annealz.engine.cluster.lost import LostCluster
 from annealz.engine.local_blocks import LocalBlocks
 from annealz.engine.work import InBlocks
 
-__all__ = ["Blocks", "idle", "open_blocks"]
+__all__ = ["Blocks", "idle", "open_blocks", "saved"]
 
 Blocks = LocalBlocks | ClusterBlocks
 
@@ -20,6 +22,14 @@ def open_blocks(run: InBlocks) -> Iterator[Blocks]:
     blocks = LocalBlocks(run) if cluster is None else ClusterBlocks(run, cluster)
     with contextlib.closing(blocks):
         yield blocks
+
+
+def saved(blocks: Blocks, step: int) -> list[Any] | None:
+    """The blocks at this step, to be saved; None where they are lost."""
+    try:
+        return blocks.at(step)
+    except LostCluster:
+        return None
 
 
 def idle(blocks: Blocks, num_chains: int) -> list[str]:

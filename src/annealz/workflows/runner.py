@@ -140,7 +140,7 @@ class Runner:
         assert self.second_schedule is not None
         resample = self.settings.resample
         begin(self.on_progress, "second")
-        return self._kept(
+        return self._quiet(
             "second",
             path=self.problem.kernel.extend(self.problem.second_path),
             schedule=self.second_schedule,
@@ -160,7 +160,7 @@ class Runner:
             return None
         probed = probed_chains(second)[0]
         begin(self.on_progress, "probe")
-        return self._kept(
+        return self._quiet(
             "probe",
             num_chains=probed.size,
             purpose="probe",
@@ -168,6 +168,10 @@ class Runner:
             reverse=True,
             on_progress=in_stage(self.on_progress, "probe"),
         )
+
+    def _quiet(self, name: str, **options) -> Run:
+        """A run beside the main one, which says for both what devices and disks lack."""
+        return dataclasses.replace(self._kept(name, **options), messages=())
 
     def _kept(self, name: str, *, path=None, schedule: Schedule | None = None, **options) -> Run:
         """A run, or what the folder holds of it."""

@@ -245,6 +245,29 @@ def test_a_scheduler_that_dies_is_one_sentence_and_the_run_goes_on(
     assert_same_bits(run_of("forward", checkpoint=file), alone["forward"])
 
 
+def test_workers_that_all_die_are_waited_for_and_then_given_up(
+    alone: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cluster_module, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(cluster_module, "WAIT_SECONDS", 0.3)
+    file = tmp_path / "run.npz"
+    with workers(2) as (cluster, client):
+
+        def kill(now) -> None:
+            if now.step == 20:
+                for worker in cluster.workers.values():
+                    client.sync(worker.close)
+
+        with pytest.raises(
+            annealz.LostCluster, match=r"all workers at \S+ are gone, and none came"
+        ):
+            run_of(
+                "forward", client=client, checkpoint=file, checkpoint_seconds=0, chunk_steps=5,
+                on_progress=kill,
+            )  # fmt: skip
+    assert_same_bits(run_of("forward", checkpoint=file), alone["forward"])
+
+
 # --- what is refused --------------------------------------------------------------------------
 
 
@@ -390,7 +413,7 @@ def test_blocks_are_grouped_for_the_workers_there_are(client):
     with on_cluster(client):
         held = cluster_blocks.ClusterBlocks(Run(), current_cluster())  # pyright: ignore
     assert held._groups == [[0, 1], [2, 3], [4], [5], [6], [7], [8], [9]]  # four tasks a thread
-    assert held.places == (2, "threads of workers")
+    assert held.places == (2, "worker threads")
     assert held.span_seconds == 1.0
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from annealz.engine.blocks import cut
 from annealz.engine.cluster import tasks
 from annealz.engine.cluster.cluster import Cluster
-from annealz.engine.cluster.lost import LostCluster
 from annealz.engine.work import InBlocks
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class ClusterBlocks:
     """
 
     def __init__(self, run: InBlocks, cluster: Cluster):
-        self.run, self.cluster, self.is_whole = run, cluster, True
+        self.run, self.cluster = run, cluster
         self._packed = cluster.pack(run.fresh())
         self._standing: dict[int, list[Future]] = {}
         self._gathered: tuple[int, list[Any]] = (-1, [])
@@ -54,7 +53,7 @@ class ClusterBlocks:
     @property
     def places(self) -> tuple[int, str]:
         """How many tasks run at a time, and what a place is called."""
-        return self.cluster.num_places, "threads of workers"
+        return self.cluster.num_places, "worker threads"
 
     def begin(self, draws: np.ndarray | None = None) -> None:
         """Stand before the first step; in reverse from these draws."""
@@ -73,7 +72,7 @@ class ClusterBlocks:
     def at(self, step: int) -> list[Any]:
         """The blocks as they stand at this step, the last or the one before."""
         if self._gathered[0] != step:
-            held = self._heard(self._standing[step])
+            held = self.cluster.gather(self._standing[step])
             self._gathered = step, [block for one in held for block in one.blocks]
         return self._gathered[1]
 
@@ -86,7 +85,7 @@ class ClusterBlocks:
             tasks.advance, before, self._groups, [step] * count, [stop] * count, [terms] * count
         )
         try:
-            parts = self._heard(self.cluster.map(tasks.parts_of, after, priority=_FIRST))
+            parts = self.cluster.gather(self.cluster.map(tasks.parts_of, after, priority=_FIRST))
         except BaseException:
             for future in after:
                 future.release()  # nobody waits for them
@@ -102,13 +101,6 @@ class ClusterBlocks:
 
     def _map(self, function, *columns) -> list["Future"]:
         return self.cluster.map(function, [self._packed] * len(self._groups), *columns)
-
-    def _heard(self, futures: list["Future"]) -> list[Any]:
-        try:
-            return self.cluster.gather(futures)
-        except LostCluster:
-            self.is_whole = False
-            raise
 
     def _group(self) -> None:
         """Blocks of a task each: neighbours, as many tasks as the workers there are now can share."""

@@ -7,6 +7,7 @@ on another worker when one dies.
 import contextlib
 import hashlib
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from importlib import metadata
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["WAIT_SECONDS", "Cluster"]
 
-WAIT_SECONDS = 60  # for the first worker
+WAIT_SECONDS = 60  # for the first worker, and for one after all others are lost
+_LOOK_SECONDS = 5  # between looks at who is there
 _MOST_KEPT = 4  # things sent for calls
 
 
@@ -72,9 +74,25 @@ class Cluster:
             return self.client.map(function, *columns, pure=False, priority=priority)
 
     def gather(self, futures: list["Future"]) -> list[Any]:
-        """What the tasks came to."""
-        with self.watched():
-            return self.client.gather(futures)
+        """What the tasks came to. Lost workers are waited for, as long as for the first ones."""
+        import distributed
+
+        deadline = math.inf
+        with self.watched(), self.client.as_current():
+            while True:
+                try:
+                    distributed.wait(futures, timeout=_LOOK_SECONDS)
+                    return self.client.gather(futures)
+                except TimeoutError:
+                    if self.client.nthreads():
+                        deadline = math.inf
+                        continue
+                now = time.monotonic()
+                deadline = min(deadline, now + WAIT_SECONDS)
+                if now >= deadline:
+                    raise LostCluster(
+                        f"all workers at {self.address} are gone, and none came within {WAIT_SECONDS} s."
+                    )
 
     def call(
         self, function: Callable, things: tuple, rows: Sequence[tuple], options: dict[str, Any]

@@ -24,6 +24,7 @@ CONNECT_SECONDS = 10
 _ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>\[[^]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?")
 _MOST_LOCAL = 256
 _LOCAL_HOST = "127.0.0.1"
+_NOTHING = logging.CRITICAL + 1  # level of a log
 
 
 class Tls(NamedTuple):
@@ -57,7 +58,7 @@ class Tls(NamedTuple):
 def connected(name: str, tls: Tls) -> "Iterator[Client]":
     """A client of the cluster of this name, until the context ends."""
     distributed = need("distributed", "clusters are reached", "cluster")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # a sentence of ours is enough
+    _silence()
     if name.isdecimal():
         with _local(distributed, int(name), tls) as client:
             yield client
@@ -80,6 +81,13 @@ def connected(name: str, tls: Tls) -> "Iterator[Client]":
         yield client
 
 
+def _silence() -> None:
+    """No logs of Dask on the screen: a sentence of ours is enough. Its loggers have levels of their own."""
+    for name in ("distributed", "tornado", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(_NOTHING)
+
+
 @contextlib.contextmanager
 def _local(distributed: Any, count: int, tls: Tls) -> "Iterator[Client]":
     """Processes of this machine, which share its cores."""
@@ -94,7 +102,8 @@ def _local(distributed: Any, count: int, tls: Tls) -> "Iterator[Client]":
             threads_per_worker=threads,
             host=_LOCAL_HOST,
             dashboard_address=f"{_LOCAL_HOST}:0",
-            silence_logs=logging.CRITICAL + 1,
+            silence_logs=_NOTHING,
+            preload=["annealz.engine.cluster.own_session"],
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):

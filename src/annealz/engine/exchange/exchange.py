@@ -39,7 +39,7 @@ from annealz.engine.exchange.ladder import (
 )
 from annealz.engine.exchange.ratios import log_ratios, log_z_of, middles, pseudo_values
 from annealz.engine.exchange.result import Exchange, Round
-from annealz.engine.open_blocks import Blocks, open_blocks
+from annealz.engine.open_blocks import Blocks, open_blocks, saved
 from annealz.estimators.exchange import LEAST_ENSEMBLES
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -278,7 +278,8 @@ def _run(
 
     def standing() -> Standing | None:
         step, records = now
-        return Standing(step, [*held.at(step), draws], records) if held.is_whole else None
+        blocks = saved(held, step)
+        return None if blocks is None else Standing(step, [*blocks, draws], records)
 
     with saver.keeping(standing):
         while now[0] < run.num_sweeps:
