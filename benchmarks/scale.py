@@ -1,130 +1,111 @@
-"""What each part of a shared run costs, on 1, 2, 4, 8 emulated devices and processes: docs/scale.md.
+"""What a cluster adds to a run, and how many tasks its scheduler sustains: docs/scale.md.
 
-    python benchmarks/scale.py [--chains 8192] [--steps 20]
+    python benchmarks/scale.py [--steps 100000] [--chains 10000] [--blocks 10000] [--json results.json]
 
-Devices are those of --xla_force_host_platform_device_count, processes talk over loopback. All share the
-cores of this machine, so that seconds per step do not fall with their number; what is measured is what
-sharing adds: joining, compiling, the exchange at the end of a chunk, gathering the blocks.
+Three measurements on this machine, contestants in turn:
+
+    overhead    seconds of one run by one local worker (with as many threads as there are cores) over those
+                of the engine in this process
+    processes   seconds of the same run by two local workers of one thread
+    tasks       a span of blocks that do nothing but travel: two tasks a block, states kept on the workers
+
+The model is an RBM of 20 x 30 units: its steps are short, so that a cluster adds more to them than to
+those of most models.
 """
 
 import argparse
-import hashlib
 import json
 import os
-import socket
 import statistics
-import subprocess
-import sys
 import time
+from pathlib import Path
 
-_COUNTS = (1, 2, 4, 8)
+import distributed
+import numpy as np
+
+import annealz
+from annealz.engine.cluster import tasks
+from annealz.engine.cluster.cluster import Cluster
+from annealz.engine.cluster.connect import Tls, connected
+from annealz.testing import random_rbm
+from machine import machine
 
 
-def measure(num_chains: int, num_steps: int, address: str, size: int, index: int) -> None:
-    """One process of a run; the first prints what it took."""
+def seconds_of(num_steps: int, num_chains: int, client=None) -> tuple[float, float]:
+    """Of one run, programs compiled before; and its log Z."""
+    model = random_rbm(20, 30)
+    path, kernel = model.path(annealz.BernoulliBase.uniform(30)), annealz.BlockGibbs()
+    options = {"num_chains": num_chains, "client": client}
+    annealz.anneal(path, kernel, annealz.linear(300), **options, chunk_steps=20)
     began = time.perf_counter()
-    import annealz
-    from annealz import distributed
-    from annealz.core.devices import local_devices
-    from annealz.engine.observers import Slope
-    from annealz.engine.statistics import merge_records, recorded_steps
-    from annealz.engine.work import Work
-    from annealz.engine.workers.crew import Crew
-    from annealz.workflows.problem import choose_problem
-    from annealz.workflows.settings import Given, ProblemSettings
-    from annealz.workflows.workers.assist import assist, pack_inputs
-
-    imported = time.perf_counter()
-    team = distributed.initialize(address, size, index)
-    observers = {"slope": Slope()}
-    if not team.is_leader:
-        assist(team, observers)
-        return
-    joined = time.perf_counter()
-    problem, schedule = choose_problem("mnist-pcd-20"), annealz.linear(10_000)
-    settings = ProblemSettings(
-        model=problem.name,
-        model_digest=problem.model.digest,
-        source=None,
-        base=problem.base_name,
-        marginal=problem.marginal,
-        given=Given(path=False, kernel=False, base=False),
-    )
-    if size > 1:
-        team.tell("inputs", pack_inputs(problem, schedule, settings))
-    kernel = problem.kernel
-    work = Work(problem.path, kernel, observers, schedule, num_chains, 0, "scale", 10)
-    crew = Crew(work, team)
-    crew.begin(None)
-    clock = time.perf_counter()
-    crew.advance(0, 1)
-    compiled = time.perf_counter() - clock
-    step, chunks, exchanges, merges = 1, [], [], []
-    for _ in range(3):
-        clock = time.perf_counter()
-        parts = crew.advance(step, step + num_steps)
-        chunks.append(time.perf_counter() - clock)
-        clock = time.perf_counter()
-        steps = recorded_steps(step, step + num_steps, work.every, work.num_steps)
-        merge_records([part.record for part in parts], steps)
-        merges.append(time.perf_counter() - clock)
-        step += num_steps
-    for _ in range(9):  # a chunk of one step is nearly all exchange
-        clock = time.perf_counter()
-        crew.advance(step, step + 1)
-        exchanges.append(time.perf_counter() - clock)
-        step += 1
-    clock = time.perf_counter()
-    blocks = crew.at(step)
-    gathered = time.perf_counter() - clock
-    bits = hashlib.sha256(b"".join(bytes(memoryview(b.log_weights)) for b in blocks))
-    team.tell("done")
-    print(json.dumps({
-        "processes": size, "devices": len(local_devices()), "import": imported - began,
-        "join": joined - imported, "compile": compiled,
-        "step_ms": 1e3 * statistics.median(chunks) / num_steps,
-        "one_step_ms": 1e3 * statistics.median(exchanges),
-        "merge_ms": 1e3 * statistics.median(merges), "gather_ms": 1e3 * gathered,
-        "bits": bits.hexdigest()[:12],
-    }))  # fmt: skip
+    run = annealz.anneal(path, kernel, annealz.linear(num_steps), **options)
+    return time.perf_counter() - began, float(run.log_weights.sum())
 
 
-def run(options: argparse.Namespace, size: int, devices: int) -> dict:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    flag = f"--xla_force_host_platform_device_count={devices}"
-    common = [sys.executable, __file__, "--chains", options.chains, "--steps", options.steps]
-    processes = [
-        subprocess.Popen(
-            [*map(str, common), "--process", address, str(size), str(index)],
-            env=os.environ | {"XLA_FLAGS": flag},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for index in range(size)
-    ]
-    first, *_ = [process.communicate()[0] for process in processes]
-    return json.loads(first)
+def _travel(held: tasks.Held) -> tasks.Held:
+    return tasks.Held(held.blocks, [np.zeros(3)])
+
+
+def tasks_a_second(client, num_blocks: int, num_spans: int = 3) -> dict[str, float]:
+    """Spans of a task a block: states kept, parts sent back."""
+    cluster = Cluster(client)
+    block = [np.zeros(256, np.uint8)]
+    held = cluster.map(tasks.place, [block] * num_blocks)
+    distributed.wait(held)
+    spans = []
+    for _ in range(num_spans):
+        began = time.perf_counter()
+        after = cluster.map(_travel, held)
+        cluster.gather(cluster.map(tasks.parts_of, after, priority=10))
+        held = after
+        spans.append(time.perf_counter() - began)
+    began = time.perf_counter()
+    cluster.gather(held)
+    return {
+        "blocks": num_blocks,
+        "seconds_a_span": statistics.median(spans),
+        "tasks_a_second": 2 * num_blocks / statistics.median(spans),
+        "seconds_to_gather": time.perf_counter() - began,
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chains", type=int, default=8192)
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--process", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--chains", type=int, default=10_000)
+    parser.add_argument("--blocks", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    if options.process:
-        address, size, index = options.process
-        measure(options.chains, options.steps, address, int(size), int(index))
-        return
-    shapes = [(1, count) for count in _COUNTS] + [(count, 1) for count in _COUNTS[1:]]
-    for shape in shapes:
-        row = run(options, *shape)
-        if shape == shapes[0]:
-            print("| " + " | ".join(row) + " |\n" + "|---" * len(row) + "|")
-        cells = [f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()]
-        print("| " + " | ".join(cells) + " |", flush=True)
+    given = options.steps, options.chains
+    found: dict[str, list[float]] = {"here": [], "1 worker": [], "2 workers": []}
+    sums = set()
+    for _ in range(options.repeats):
+        for name, count in (("here", 0), ("1 worker", 1), ("2 workers", 2)):
+            if count == 0:
+                seconds, total = seconds_of(*given)
+            else:
+                with connected(str(count), Tls()) as client:
+                    seconds, total = seconds_of(*given, client)
+            found[name].append(seconds)
+            sums.add(total)
+            print(f"{name:10} {seconds:8.2f} s", flush=True)
+    middle = {name: statistics.median(values) for name, values in found.items()}
+    with connected(str(os.cpu_count() or 1), Tls()) as client:
+        rate = tasks_a_second(client, options.blocks)
+    result = {
+        "machine": machine(),
+        "num_steps": options.steps,
+        "num_chains": options.chains,
+        "seconds": found,
+        "overhead": middle["1 worker"] / middle["here"],
+        "two_over_one": middle["2 workers"] / middle["here"],
+        "same_bits": len(sums) == 1,
+        "tasks": rate,
+    }
+    print(json.dumps(result, indent=1))
+    if options.json is not None:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

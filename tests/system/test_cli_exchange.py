@@ -129,7 +129,6 @@ def test_a_scratch_folder_is_dropped(capsys, model: Path, tmp_path: Path):
         (["--two-sided"], "--two-sided does not fit --method exchange"),
         (["--resample", "0.5"], "--resample does not fit --method exchange"),
         (["--along", "0.5"], "--along does not fit --method exchange"),
-        (["--distributed"], "--distributed does not fit --method exchange"),
         (["--method", "guess"], "unknown method 'guess': choose one of annealing, exchange"),
         (["--method", "annealing"], "--rungs belongs to --method exchange"),
     ],
