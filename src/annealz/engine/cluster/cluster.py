@@ -1,7 +1,7 @@
 """A Dask cluster as a run sees it: who works there, and how things are sent and lost.
 
-What is sent to the workers goes with the task that needs it, not by `scatter`: Dask can then make it again
-on another worker when one dies.
+What is sent to the workers goes with the task that needs it, not by `scatter`: when a worker dies, Dask
+computes it on another one.
 """
 
 import contextlib

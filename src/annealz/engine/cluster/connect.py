@@ -35,7 +35,7 @@ class Tls(NamedTuple):
     key: str | Path | None = None
 
     def security(self) -> Any:
-        """What Dask is told of them; None where none are given."""
+        """As Dask takes them; None without files."""
         if self == Tls():
             return None
         for name, file in self._asdict().items():

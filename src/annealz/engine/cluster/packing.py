@@ -1,7 +1,7 @@
-"""Python objects as bytes, for workers to make them again.
+"""Python objects as bytes, to be sent to workers.
 
 Functions that no module holds (lambdas, those of a notebook) travel by their code. Each time one is read it
-would be another function, for which JAX compiles anew. So a worker keeps those that it has read, and gives
+would be another function, for which JAX compiles again. So a worker keeps those that it has read, and gives
 the same one for the same code.
 """
 
