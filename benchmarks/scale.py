@@ -20,7 +20,6 @@ import statistics
 import time
 from pathlib import Path
 
-import distributed
 import numpy as np
 
 import annealz
@@ -51,7 +50,7 @@ def tasks_a_second(client, num_blocks: int, num_spans: int = 3) -> dict[str, flo
     cluster = Cluster(client)
     block = [np.zeros(256, np.uint8)]
     held = cluster.map(tasks.place, [block] * num_blocks)
-    distributed.wait(held)
+    cluster.gather(cluster.map(tasks.parts_of, held))
     spans = []
     for _ in range(num_spans):
         began = time.perf_counter()

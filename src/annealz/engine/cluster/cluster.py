@@ -75,24 +75,26 @@ class Cluster:
 
     def gather(self, futures: list["Future"]) -> list[Any]:
         """What the tasks came to. Lost workers are waited for, as long as for the first ones."""
-        import distributed
-
         deadline = math.inf
         with self.watched(), self.client.as_current():
-            while True:
-                try:
-                    distributed.wait(futures, timeout=_LOOK_SECONDS)
-                    return self.client.gather(futures)
-                except TimeoutError:
-                    if self.client.nthreads():
-                        deadline = math.inf
-                        continue
+            while not self._are_done(futures):
                 now = time.monotonic()
-                deadline = min(deadline, now + WAIT_SECONDS)
+                deadline = math.inf if self.client.nthreads() else min(deadline, now + WAIT_SECONDS)
                 if now >= deadline:
                     raise LostCluster(
                         f"all workers at {self.address} are gone, and none came within {WAIT_SECONDS} s."
                     )
+            return self.client.gather(futures)
+
+    def _are_done(self, futures: list["Future"]) -> bool:
+        """Whether they end within some seconds."""
+        import distributed
+
+        try:
+            distributed.wait(futures, timeout=_LOOK_SECONDS)
+        except TimeoutError:
+            return False
+        return True
 
     def call(
         self, function: Callable, things: tuple, rows: Sequence[tuple], options: dict[str, Any]
