@@ -3,7 +3,6 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from annealz.kernels import AbstractKernel
@@ -43,7 +42,7 @@ def state_index(states) -> np.ndarray:
 
 def in_float64(tree):
     """The same pytree in float64; call it with x64 enabled."""
-    return jax.tree.map(lambda a: jnp.asarray(np.float64(a)), tree)
+    return jax.tree.map(lambda a: jax.device_put(np.asarray(a, np.float64)), tree)
 
 
 def transition_matrix(kernel: AbstractKernel, path: GeometricPath, beta: float) -> np.ndarray:
