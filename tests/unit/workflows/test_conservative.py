@@ -30,6 +30,7 @@ from support.command import PLAIN, run
 from support.enumeration import first_law, in_float64, transition_matrix
 from support.memory import SLOW
 from support.systems import SCHEDULE, SMALL, SMALL_BASE
+from support.values import log_density, log_ratio
 
 STATES = binary_states(5).astype(np.float32)
 CHAINS = 4000
@@ -57,10 +58,10 @@ def expected_likelihood(path: GeometricPath, betas: np.ndarray) -> np.ndarray:
         wide = in_float64(path)
         mean = np.ones(len(states))
         for low, high in itertools.pairwise(betas):  # k = 1 is the last of the chain
-            ratio = np.exp(np.float64(wide.log_ratio(states, high, low)))
+            ratio = np.exp(log_ratio(wide, states, high, low))
             mean = transition_matrix(BlockGibbs(), path, high) @ (ratio * mean)
-        log_density = np.float64(wide.log_density(states, 1.0))
-    return np.exp(log_density - path.log_z0) * mean
+        density = log_density(wide, states, 1.0)
+    return np.exp(density - path.log_z0) * mean
 
 
 PATH = GeometricPath(SMALL_BASE, SMALL)
