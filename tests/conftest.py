@@ -40,9 +40,12 @@ _LONGEST = (
     "test_report",
     "test_log_z",
     "test_survey_mixing",
-    "test_base_search",
     "test_resampling",
-    "test_mixture",
+    "test_reverse",
+    "test_folder_mixed",
+    "test_base_search",
+    "test_exchange_log_z",
+    "test_anneal_weights",
 )
 
 # What is shown, and takes long to draw: no number depends on it.
