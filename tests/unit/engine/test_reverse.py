@@ -373,7 +373,7 @@ def test_the_engine_is_the_reversal(marginal: str):
     run = small_run(marginal)
     path, kernel, chains = path_of(marginal), BlockGibbs(), jnp.arange(37)
     step = jax.jit(lambda bits, x, beta: kernel.step(bits, x, path, beta))
-    log_ratio = jax.jit(path.log_ratio)
+    log_ratio = jax.jit(lambda x, low, high: path.log_ratio(x, low, high))
     betas = linear(50).betas.astype(np.float32)[::-1]
     stream = Stream(3, "reverse")
     x = step(stream.at(0, chains), jnp.asarray(draws(marginal, 37, 3), jnp.float32), betas[0])
