@@ -221,7 +221,7 @@ def test_tied_weights_are_judged():
     """One unit each: few distinct weights, so that the largest ones are equal."""
     tiny = annealz.RBM(np.ones((1, 1)), np.zeros(1), np.zeros(1))
     result = annealz.estimate_log_z(
-        tiny, schedule="linear", num_steps=1, num_chains=100, base="uniform", second_opinion=False
+        tiny, num_steps=1, num_chains=100, base="uniform", second_opinion=False
     )
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
 
