@@ -15,26 +15,19 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # A worker and its processes keep to one core: threads of two workers on two cores only wait for each other.
 os.environ.setdefault("NPROC", "2")  # threads of XLA, which some programs need two of
 if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
+    # Nor is a program cut into parts that are compiled at the same time.
+    os.environ["XLA_FLAGS"] = (
+        os.environ.get("XLA_FLAGS", "") + " --xla_cpu_parallel_codegen_split_count=1"
+    ).strip()
     _cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {_cores[int(os.environ["PYTEST_XDIST_WORKER"][2:]) % len(_cores)]})
 
-import hypothesis
-import jax
 import psutil
 import pytest
 
-from annealz.testing import default_seed
-
 pytest.register_assert_rewrite("support")
 
-# An overridden seed asks for new examples as well.
-hypothesis.settings.register_profile(
-    "annealz", deadline=None, derandomize="ANNEALZ_TEST_SEED" not in os.environ
-)
-hypothesis.settings.load_profile("annealz")
-
 # Nearly all that lives was imported or compiled and stays: collecting took a twentieth of the time.
-gc.freeze()
 gc.set_threshold(50_000, 20, 100)
 
 _LARGE = 1.2e9  # bytes of a worker
@@ -47,9 +40,12 @@ _LONGEST = (
     "test_report",
     "test_log_z",
     "test_survey_mixing",
-    "test_base_search",
     "test_resampling",
-    "test_mixture",
+    "test_reverse",
+    "test_folder_mixed",
+    "test_base_search",
+    "test_exchange_log_z",
+    "test_anneal_weights",
 )
 
 # What is shown, and takes long to draw: no number depends on it.
@@ -59,6 +55,23 @@ _MORE = {
     for line in (Path(__file__).parent / "more.txt").read_text().splitlines()
     if line and not line.startswith("#")
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The process that only hands tests to workers imports nothing heavy: they wait for it."""
+    if config.getoption("numprocesses", None):
+        return
+    import hypothesis
+
+    # An overridden seed asks for new examples as well.
+    hypothesis.settings.register_profile(
+        "annealz", deadline=None, derandomize="ANNEALZ_TEST_SEED" not in os.environ
+    )
+    hypothesis.settings.load_profile("annealz")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -73,6 +86,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_report_header() -> str:
+    from annealz.testing import default_seed
+
     return f"annealz seed: {default_seed()} (ANNEALZ_TEST_SEED)"
 
 
@@ -80,6 +95,8 @@ def pytest_report_header() -> str:
 def _programs() -> None:
     """Programs are dropped where a worker has grown large, else it grows to gigabytes."""
     if psutil.Process().memory_info().rss > _LARGE:
+        import jax
+
         jax.clear_caches()
         gc.collect()
 
@@ -87,6 +104,8 @@ def _programs() -> None:
 @pytest.fixture
 def optimised() -> Iterator[None]:
     """For a test that computes for seconds: it pays to optimise its programs."""
+    import jax
+
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", False)
     yield
@@ -96,4 +115,6 @@ def optimised() -> Iterator[None]:
 @pytest.fixture
 def seed() -> int:
     """The seed of a statistical test."""
+    from annealz.testing import default_seed
+
     return default_seed()

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -31,8 +30,9 @@ from support.enumeration import (
 )
 from support.kernels import BiasedGibbs, StaleGibbs
 from support.systems import LOG_RATIO_OF_Z, SCHEDULE, SMALL, SMALL_BASE, marginals, true_code
+from support.values import log_ratio
 
-BETAS = jnp.asarray(SCHEDULE.betas, jnp.float32)
+BETAS = np.float32(SCHEDULE.betas)
 
 
 # --- the z-test itself ------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def expected_weight(path: GeometricPath, kernel: AbstractKernel, betas: np.ndarr
         law = first_law(wide)
         states = binary_states(path.to_state.shape[1])
         for low, high in itertools.pairwise(betas):
-            law = law * np.exp(np.float64(wide.log_ratio(states, low, high)))
+            law = law * np.exp(log_ratio(wide, states, low, high))
             law = law @ transition_matrix(kernel, path, high)
     return float(law.sum())
 

@@ -81,9 +81,8 @@ def test_the_error_is_calibrated(seed: int):
 
 
 def test_draws_are_of_the_target(seed: int):
-    result = exchange(
-        PATH, BlockGibbs(), num_rungs=5, num_ensembles=32, num_sweeps=640, num_draws=1000, seed=seed
-    )
+    options = SMALL | {"num_sweeps": 2048, "num_draws": 1000}
+    result = exchange(PATH, BlockGibbs(), **options, seed=seed)
     index = (result.draws @ 2 ** np.arange(4)).astype(int)
     assert stats.chisquare(np.bincount(index, minlength=16), 1000 * law(1)).pvalue > 1e-6
     down = annealz.anneal(

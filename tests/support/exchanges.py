@@ -42,7 +42,7 @@ def begun(path, num_ensembles: int, num_rungs: int, seed: int) -> tuple[Stream, 
 def advanced(
     path, kernel, stream, block, betas, constants, start, stop, by_rung=False
 ) -> Ensembles:
-    ladder = jnp.asarray(betas, jnp.float32), jnp.asarray(constants, jnp.float32)
+    ladder = np.float32(betas), np.float32(constants)
     fresh = np.bool_(False), np.bool_(False)
     numbers = np.int32(start), np.int32(stop), np.float32(1)
     sweeps = device.Sweeps(np.int32(0), *ladder, *numbers, fresh)

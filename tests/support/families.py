@@ -1,5 +1,7 @@
 """One small model of every family, and the energies of all its states by brute force."""
 
+import functools
+
 import numpy as np
 from scipy import stats
 
@@ -43,6 +45,7 @@ def arrays(values) -> list[np.ndarray]:
     return [np.asarray(value, np.float64) for value in values]
 
 
+@functools.cache
 def joint(name: str) -> tuple[np.ndarray, np.ndarray]:
     """All joint states of a discrete model, and log p* of each, by brute force."""
     model = MODELS[name]
@@ -107,8 +110,11 @@ def annealed_columns(name: str, marginal: str) -> np.ndarray:
 
 def chi_square(states: np.ndarray, drawn: np.ndarray, law: np.ndarray) -> float:
     """p-value of draws against the law of these states; rare states are taken together."""
-    rows = {tuple(row): i for i, row in enumerate(states.astype(int))}
-    counts = np.bincount([rows[tuple(row)] for row in drawn.astype(int)], minlength=len(states))
+    sizes = tuple(states.max(0).astype(int) + 1)
+    known, seen = (np.ravel_multi_index(rows.astype(int).T, sizes) for rows in (states, drawn))
+    order = np.argsort(known)
+    counts = np.bincount(order[np.searchsorted(known[order], seen)], minlength=len(states))
+    assert np.isin(seen, known).all()
     expected = law * len(drawn)
     rare = expected < 10
     seen = np.append(counts[~rare], counts[rare].sum())

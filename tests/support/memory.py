@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -47,14 +48,18 @@ class Exact(NamedTuple):
         return float((1 + rho) / (1 - rho))
 
 
+@eqx.filter_jit
+def _values(path: GeometricPath, x, latent, beta):
+    logits = path.latent_logits(x, beta), path.state_logits(latent, beta)
+    return *logits, path.slope(x, beta), path.log_density(x, beta)
+
+
 def exact(path: GeometricPath, beta: float) -> Exact:
     num_latent, num_units = path.to_state.shape
     x, latent = binary_states(num_units), binary_states(num_latent)
     with jax.enable_x64(True):
-        path64 = in_float64(path)
-        up, down = path64.latent_logits(x, beta), path64.state_logits(latent, beta)
-        slopes, log_law = path64.slope(x, beta), path64.log_density(x, beta)
-        up, down, slopes, log_law = (np.asarray(a) for a in (up, down, slopes, log_law))
+        values = _values(in_float64(path), x, latent, np.asarray(beta))
+        up, down, slopes, log_law = (np.asarray(a) for a in values)
     matrix = conditional(up, latent) @ conditional(down, x)
     law = np.exp(log_law - logsumexp(log_law))
     mean = law @ slopes

@@ -25,5 +25,5 @@ def products_of_a_step(path: GeometricPath, kernel: AbstractKernel, record: bool
         out = path.log_ratio(x, beta0, beta1), kernel.step(bits, x, path, beta1)
         return (*out, Slope().measure((), x, path, beta1)) if record else out
 
-    arguments = (path, bits, path.sample(bits), jnp.float32(0.1), jnp.float32(0.2))
+    arguments = (path, bits, jax.eval_shape(path.sample, bits), jnp.float32(0.1), jnp.float32(0.2))
     return num_products(jax.jit(step).lower(*arguments).compile().as_text())

@@ -29,6 +29,7 @@ def test_it_has_at_most_40_lines_and_only_public_names():
     assert "from annealz" not in text
 
 
+@pytest.mark.usefixtures("optimised")
 def test_it_keeps_its_promises(seed):
     check_model(MODEL, seed=seed)
 

@@ -119,7 +119,7 @@ def in_page(page: str) -> str:
 
 
 def test_a_run_with_it_is_resumed_without_it(model, plugin):
-    settings = {"schedule": "halfway", "num_steps": 200, "num_chains": 300, "second_opinion": False}
+    settings = {"schedule": "halfway", "num_steps": 200, "num_chains": 200, "second_opinion": False}
     whole = annealz.estimate_log_z(model, base="uniform", **settings)
     terrain = whole.schedule.terrain
     assert terrain is not None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -173,17 +174,19 @@ class BiasedBits(Bits):
         return super().bernoulli(logits + 0.01, draw)
 
 
+@eqx.filter_jit
+def ones(stream: Stream, step, logit, kind: type[Bits]):
+    bits = stream.at(step, jnp.arange(2**10))
+    bits = kind(bits.stream, bits.chains, bits.step)
+    return bits.bernoulli(jnp.full((2**10, 2**10), logit), 0).astype(jnp.int32).sum()
+
+
 def count_heads(logit: float, num_steps: int, kind: type[Bits] = Bits) -> tuple[int, int]:
     """(ones, draws) of 2^20 coins a step."""
-    stream = Stream(default_seed(), "coins")
-
-    @jax.jit
-    def ones(step):
-        bits = stream.at(step, jnp.arange(2**10))
-        bits = kind(bits.stream, bits.chains, bits.step)
-        return bits.bernoulli(jnp.full((2**10, 2**10), logit), 0).astype(jnp.int32).sum()
-
-    return sum(int(ones(step)) for step in range(num_steps)), num_steps * 2**20
+    stream, of = Stream(default_seed(), "coins"), np.float32(logit)
+    return sum(
+        int(ones(stream, np.int32(k), of, kind)) for k in range(num_steps)
+    ), num_steps * 2**20
 
 
 def head_p_value(logit: float, probability: float, **options) -> float:

@@ -50,10 +50,21 @@ from support.exchanges import (
     law,
     log_density,
 )
+from support.values import log_ratio
 
 
 def work(low: float, high: float) -> np.ndarray:
-    return np.float64(PATH.log_ratio(jnp.asarray(STATES, jnp.float32), low, high))
+    return log_ratio(PATH, STATES.astype(np.float32), low, high)
+
+
+@eqx.filter_jit
+def _swap_rungs(rungs, replicas, gain, uniforms, k):
+    return device.swap_rungs(rungs, replicas, gain, uniforms, k)
+
+
+def swap_rungs(rungs, replicas, gain, uniforms, k: int) -> tuple[np.ndarray, np.ndarray]:
+    new, who = _swap_rungs(rungs, replicas, gain, uniforms, np.asarray(k, np.int32))
+    return np.asarray(new), np.asarray(who)
 
 
 # --- exact identities -------------------------------------------------------------------------
@@ -93,25 +104,21 @@ def test_a_swap_is_taken_with_its_probability():
     order = np.tile(np.arange(2, dtype=np.int32), (1000, 1))
     for gain in (-3.0, -0.5, 0.0, 2.0):
         gains = np.full((1000, 1), gain, np.float32)
-        rungs, _ = device.swap_rungs(order, order, gains, grid[:, None], 0)
+        rungs, _ = swap_rungs(order, order, gains, grid[:, None], 0)
         assert abs(np.mean(rungs[:, 0] == 1) - min(1, np.exp(gain))) <= 1e-3
     stuck = np.full((1000, 1), np.nan, np.float32)
-    np.testing.assert_array_equal(
-        device.swap_rungs(order, order, stuck, grid[:, None], 0)[0], order
-    )
+    np.testing.assert_array_equal(swap_rungs(order, order, stuck, grid[:, None], 0)[0], order)
 
 
 def test_swaps_are_permutations_and_alternate():
     generator = np.random.default_rng(3)
-    rungs = jnp.tile(jnp.arange(7, dtype=jnp.int32), (5, 1))
+    rungs = np.tile(np.arange(7, dtype=np.int32), (5, 1))
     replicas = rungs
     for k in range(20):
         gain = generator.normal(0, 2, (5, 6)).astype(np.float32)
         uniforms = generator.uniform(size=(5, 6)).astype(np.float32)
-        new, who = device.swap_rungs(rungs, replicas, gain, uniforms, k)
-        np.testing.assert_array_equal(
-            np.take_along_axis(np.array(new), np.array(who), 1), rungs * 0 + np.arange(7)
-        )
+        new, who = swap_rungs(rungs, replicas, gain, uniforms, k)
+        np.testing.assert_array_equal(np.take_along_axis(new, who, 1), rungs * 0 + np.arange(7))
         for e, r in itertools.product(range(5), range(6)):
             is_swapped = int(who[e, r]) == int(replicas[e, r + 1])
             assert is_swapped == ((r - k) % 2 == 0 and uniforms[e, r] < np.exp(gain[e, r]))
@@ -125,7 +132,7 @@ def plain_loop(path, kernel, betas, constants, num_ensembles: int, num_sweeps: i
     """The module's header in plain Python, with the engine's bits."""
     num_rungs, stream = len(betas), Stream(seed, "exchange")
     rows = np.arange(num_ensembles * num_rungs)
-    x = np.array(path.sample(stream.at(0, rows)))
+    x = np.array(jax.jit(lambda bits: path.sample(bits))(stream.at(0, rows)))
     rung = np.tile(np.arange(num_rungs), num_ensembles)
     label, trips = np.zeros(len(rows), int), np.zeros(num_ensembles, int)
     sums = np.zeros((num_ensembles, num_rungs - 1, NUM_SUMS))
@@ -199,7 +206,7 @@ def chi_square(path, kernel, seed: int) -> float:
     count, generator = 4000, np.random.default_rng(seed)
     stream, block = begun(path, count, 4, seed)
     draws = np.stack([generator.choice(16, count, p=law(beta)) for beta in BETAS], 1)
-    x = jnp.asarray(STATES[draws.ravel()], jnp.float32)
+    x = STATES[draws.ravel()].astype(np.float32)
     block = eqx.tree_at(lambda b: b.x, block, path.store(x))
     block = advanced(path, kernel, stream, block, BETAS, np.zeros(3), 0, 5)
     index = (np.array(path.restore(block.x)) @ 2 ** np.arange(4)).astype(int).reshape(count, 4)

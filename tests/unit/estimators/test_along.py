@@ -87,7 +87,7 @@ def test_records_come_back_as_they_are(name, seed):
 
 def _exact_record(path, exact, slope, betas):
     """A run whose trace holds the truth at these betas: what is left is interpolation."""
-    run = anneal(path, PerfectKernel(), linear(2), num_chains=20)
+    run = anneal(path, PerfectKernel(), linear(2), num_chains=500)
     return dataclasses.replace(
         run,
         trace=dataclasses.replace(
@@ -95,7 +95,7 @@ def _exact_record(path, exact, slope, betas):
             steps=np.arange(1, betas.size + 1),
             betas=betas,
             log_z=exact(betas),
-            ess=np.full(betas.size, 20.0),
+            ess=np.full(betas.size, 500.0),
             means={"slope": slope(betas)},
             variances={"slope": np.zeros(betas.size)},
         ),
@@ -126,7 +126,7 @@ def _integral(run) -> float:
 @systems
 def test_recorded_slopes_integrate_to_the_runs_own_log_z(name, seed):
     """The derivative of log mean w is the weighted mean slope, whatever the noise of the chains."""
-    run = _run(name, seed, num_steps=1000, num_chains=30)
+    run = _run(name, seed, num_steps=1000)
     std_err = np.sqrt(1 / run.trace.ess[-1] - 1 / run.num_chains)
     assert abs(_integral(run) - run.trace.log_z[-1]) < 0.25 * std_err
 
@@ -146,7 +146,7 @@ def test_uneven_and_very_short_schedules():
     run = anneal(path, kernel, sm08(400), num_chains=500, seed=1, record_every=7)
     found = log_z_along(run, BETAS)
     assert_within_mc_error(found.log_z, exact(BETAS), found.std_err + found.resolution)
-    short = anneal(path, kernel, linear(1), num_chains=50)
+    short = anneal(path, kernel, linear(1), num_chains=500)
     assert log_z_along(short, [0.0, 0.5, 1.0]).resolution == pytest.approx([0, np.inf, 0])
 
 

@@ -29,6 +29,7 @@ from support.families import MODELS, annealed_columns, chi_square, grid, joint
 from support.runs import stop_in
 from support.structure import products_of_a_step
 from support.systems import exact_in_float32
+from support.values import log_density, log_ratio, slope
 
 ALPHA = 1e-6
 MEANS = np.array([[0.1, 0.2, 0.7, 0.4], [0.9, 0.6, 0.3, 0.8], [0.5, 0.9, 0.1, 0.2]])
@@ -64,7 +65,8 @@ def law_of(kind: str) -> np.ndarray:
 
 @kinds
 def test_the_density_is_that_of_the_mixture(kind: str):
-    density = np.float64(BASES[kind].log_density(jnp.asarray(STATES[kind], jnp.float32)))
+    density_of = jax.jit(lambda x: BASES[kind].log_density(x))
+    density = np.float64(density_of(np.float32(STATES[kind])))
     np.testing.assert_allclose(density, np.log(law_of(kind)), atol=5e-6)
     assert logsumexp(density) == pytest.approx(0, abs=1e-6)
     assert BASES[kind].log_z == 0
@@ -282,7 +284,7 @@ def test_densities_slopes_and_ratios_by_enumeration(name: str, marginal: str):
     path = model.path(base, marginal)
     assert isinstance(path, MixtureLayerPath | MixturePairPath)
     states = energies_of(name, marginal)[1]
-    density, slope, ratio = evaluated(path, states)
+    density, slopes, ratio = evaluated(path, states)
 
     def truth(beta: float) -> np.ndarray:
         return log_density_at(name, marginal, base, float(np.float32(beta)))
@@ -293,7 +295,7 @@ def test_densities_slopes_and_ratios_by_enumeration(name: str, marginal: str):
     h = 1e-5
     around = [[log_density_at(name, marginal, base, b + d) for d in (h, -h)] for b in BETAS]
     derivative = [(above - below) / (2 * h) for above, below in around]
-    np.testing.assert_allclose(slope, derivative, atol=2e-4)
+    np.testing.assert_allclose(slopes, derivative, atol=2e-4)
     for (low, high), value in zip(STEPS, ratio, strict=True):
         step = abs(float(np.float32(high)) - float(np.float32(low)))
         np.testing.assert_allclose(value / step, (truth(high) - truth(low)) / step, atol=1e-4)
@@ -306,8 +308,8 @@ def test_a_difference_of_densities_would_lose_the_digits():
     low, high = np.float32(0.9), np.float32(0.90001)
     truth = log_density_at("rbm", "visible", base, float(high))
     truth = truth - log_density_at("rbm", "visible", base, float(low))
-    plain = np.float64(path.log_density(states, high)) - np.float64(path.log_density(states, low))
-    good = np.float64(path.log_ratio(states, low, high))
+    plain = log_density(path, states, high) - log_density(path, states, low)
+    good = log_ratio(path, states, low, high)
     step = float(high) - float(low)
     assert np.abs(plain - truth).max() / step > 1e-3
     assert np.abs(good - truth).max() / step < 1e-4
@@ -338,8 +340,8 @@ def mutated(path, kind: type[_Components]):
 def test_mutants_break_the_ends(kind: type[_Components]):
     for name, marginal in (("rbm", "visible"), ("potts", "visible")):
         path = mutated(model_of(name).path(mixture_for(name, marginal), marginal), kind)
-        states = jnp.asarray(energies_of(name, marginal)[1], jnp.float32)
-        sums = [float(logsumexp(np.float64(path.log_density(states, beta)))) for beta in (0, 1)]
+        states = np.float32(energies_of(name, marginal)[1])
+        sums = [float(logsumexp(log_density(path, states, beta))) for beta in (0.0, 1.0)]
         start, end = abs(sums[0] - path.log_z0), abs(sums[1] - exact_log_z(model_of(name)))
         assert max(start, end) > 0.1
 
@@ -356,12 +358,12 @@ def test_real_units_by_the_integral(marginal: str):
         base, volume = MixtureBase.from_means([[0.2, 0.9], [0.6, 0.3]], [0.3, 0.7]), 0.0
         x = grid(2, 2)
     path = model.path(base, marginal)
-    density, slope, ratio = evaluated(path, x.reshape(len(x), -1))
+    density, slopes, ratio = evaluated(path, x.reshape(len(x), -1))
     assert logsumexp(density[0]) + volume == pytest.approx(path.log_z0, abs=2e-5)
     assert logsumexp(density[-1]) + volume == pytest.approx(model.exact_log_z(), abs=2e-5)
     some = np.abs(x).reshape(len(x), -1).max(1) < 3
     near = next(i for i, step in enumerate(STEPS) if step == (0.3, 0.35))
-    middle = (slope[2] + path_slope(path, x, 0.35)) / 2 * 0.05
+    middle = (slopes[2] + slope(path, np.float32(x.reshape(len(x), -1)), 0.35)) / 2 * 0.05
     np.testing.assert_allclose(ratio[near][some], middle[some], atol=2e-3)
     np.testing.assert_allclose(ratio[-1][some], (density[-1] - density[0])[some], atol=1e-4)
 
@@ -370,10 +372,6 @@ def test_real_units_by_the_integral(marginal: str):
 @families
 def test_paths_keep_their_promises(name: str, marginal: str):
     check_path(model_of(name).path(mixture_for(name, marginal), marginal))
-
-
-def path_slope(path, x: np.ndarray, beta: float) -> np.ndarray:
-    return np.float64(path.slope(jnp.asarray(x.reshape(len(x), -1), jnp.float32), beta))
 
 
 # --- the paths: kernels ----------------------------------------------------------------------
@@ -415,10 +413,10 @@ def scripts_for_states(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_float64(path):
     """The same path in float64, with constants that are exact there; call it with x64 enabled."""
-    wide = jax.tree.map(lambda a: jnp.asarray(np.float64(a)), path)
+    wide = jax.tree.map(lambda a: jax.device_put(np.asarray(a, np.float64)), path)
     base = wide.base
     shares = np.float64(base.log_weights) - logsumexp(np.float64(base.log_weights))
-    exact = jnp.asarray(shares - base.units.exact_log_z(np.float64(base.logits)))
+    exact = jax.device_put(shares - base.units.exact_log_z(np.float64(base.logits)))
     return eqx.tree_at(lambda p: p.components.constants, wide, exact)
 
 
@@ -509,7 +507,7 @@ def transition_matrix(kernel, path, beta: float) -> np.ndarray:
 def log_law(path, beta: float) -> np.ndarray:
     states = np.float64(states_of(path))
     with jax.enable_x64(True):
-        return np.float64(in_float64(path).log_density(jnp.asarray(states), beta))
+        return log_density(in_float64(path), states, beta)
 
 
 @tiny
@@ -561,9 +559,9 @@ def expected_weight(path, kernel, betas) -> float:
     """E[w] in float64: the law of the state, reweighted and moved step by step."""
     with jax.enable_x64(True):
         wide = in_float64(path)
-        law, states = first_law(wide), jnp.asarray(np.float64(states_of(path)))
+        law, states = first_law(wide), np.float64(states_of(path))
         for low, high in itertools.pairwise(betas):
-            law = law * np.exp(np.float64(wide.log_ratio(states, low, high)))
+            law = law * np.exp(log_ratio(wide, states, low, high))
             law = law @ transition_matrix(kernel, path, high)
     return float(law.sum())
 
@@ -617,9 +615,9 @@ def test_one_component_of_an_rbm_is_the_plain_path():
         path = RBM.path(base, marginal)
         assert isinstance(path, annealz.GeometricPath)
         states = energies_of("rbm", marginal)[1]
-        end = logsumexp(np.float64(path.log_density(jnp.asarray(states, jnp.float32), 1.0)))
+        end = logsumexp(log_density(path, np.float32(states), 1.0))
         assert end == pytest.approx(exact_log_z(RBM), abs=1e-5)
-        start = np.float64(path.log_density(jnp.asarray(states, jnp.float32), 0.0))
+        start = log_density(path, np.float32(states), 0.0)
         law = np.exp(start - path.log_z0)
         assert law.sum() == pytest.approx(1, abs=1e-5)
         np.testing.assert_allclose(law @ states, means[:size], atol=1e-5)

@@ -25,7 +25,7 @@ from annealz.workflows.pilots.moment import _base_moments, fit_moment_path
 from support.path_examples import BASE, MODEL, PATHS, STAGES, q_path, trajectory
 from support.places import FIXTURES
 
-STATES = jnp.asarray(binary_states(4), jnp.float32)
+STATES = binary_states(4).astype(np.float32)
 
 
 every_path = pytest.mark.parametrize("name", PATHS)
@@ -33,12 +33,21 @@ every_path = pytest.mark.parametrize("name", PATHS)
 
 def evaluate(path, method: str, x, *betas: float) -> np.ndarray:
     """A method of a path, compiled."""
-    given = [jnp.asarray(beta, x.dtype) for beta in betas]
-    return np.asarray(eqx.filter_jit(getattr(type(path), method))(path, jnp.asarray(x), *given))
+    given = [np.asarray(beta, x.dtype) for beta in betas]
+    return np.asarray(eqx.filter_jit(getattr(type(path), method))(path, x, *given))
+
+
+@eqx.filter_jit
+def _model_at(path, beta):
+    return path.model_at(beta)
+
+
+def evaluate_model(path, beta: float) -> annealz.RBM:
+    return _model_at(path, np.asarray(beta, np.float32))
 
 
 def in_float64(tree):
-    return jax.tree.map(lambda a: jnp.asarray(np.float64(a)), tree)
+    return jax.tree.map(lambda a: jax.device_put(np.asarray(a, np.float64)), tree)
 
 
 @every_path
@@ -67,7 +76,7 @@ def test_ratios_are_differences_of_the_density(name: str, low: float, high: floa
 def test_many_small_ratios_add_up(name: str):
     """Roundings of the parameters cancel from step to step: 20,000 steps end where one does."""
     path = PATHS[name][0]()
-    betas = jnp.linspace(0, 1, 20_001)
+    betas = np.linspace(0, 1, 20_001, dtype=np.float32)
 
     @eqx.filter_jit
     def all_ratios(path, low, high):
@@ -92,7 +101,7 @@ def test_slopes_are_differences_of_the_density():
 def test_a_trajectory_passes_through_its_models():
     path = trajectory()
     for knot, model in zip((0.2, 0.6, 1.0), STAGES, strict=True):
-        here = path.model_at(jnp.float32(knot))
+        here = evaluate_model(path, knot)
         np.testing.assert_allclose(here.weights, model.weights, rtol=1e-6)
         np.testing.assert_allclose(here.visible_bias, model.visible_bias, rtol=1e-6)
 
@@ -123,7 +132,7 @@ def test_kernels_leave_the_law_where_it_is(name: str, seed: int):
     x = np.random.default_rng(seed).choice(16, number, p=law)
     bits = Stream(seed, "test").at(1, jnp.arange(number))
     moved = eqx.filter_jit(kernel.step)(bits, STATES[x], path, jnp.float32(0.5))
-    landed = np.asarray(moved @ 2 ** jnp.arange(4)).astype(int)
+    landed = (np.asarray(moved) @ 2 ** np.arange(4)).astype(int)
     assert (landed != x).mean() > 0.3
     assert stats.chisquare(np.bincount(landed, minlength=16), law * number).pvalue > 1e-6
 
@@ -135,8 +144,8 @@ def test_proposals_that_are_always_taken_are_caught(seed: int):
     law = np.exp(log_law - logsumexp(log_law))
     x = np.random.default_rng(seed).choice(16, 40_000, p=law)
     bits = Stream(seed, "test").at(1, jnp.arange(40_000))
-    moved = BlockGibbs().step(bits, STATES[x], path.between, jnp.float32(0.5))
-    landed = np.asarray(moved @ 2 ** jnp.arange(4)).astype(int)
+    moved = eqx.filter_jit(BlockGibbs().step)(bits, STATES[x], path.between, jnp.float32(0.5))
+    landed = (np.asarray(moved) @ 2 ** np.arange(4)).astype(int)
     assert stats.chisquare(np.bincount(landed, minlength=16), law * 40_000).pvalue < 1e-6
 
 
@@ -187,7 +196,7 @@ def test_moments_of_the_fit_are_averages(seed: int):
     assert fit.sweeps == 1000 * (2 * 100 + 3 * 300)
     start, end = _base_moments(BASE, 3), moments_of(MODEL)
     for knot in (0.25, 0.5, 0.75):
-        here = moments_of(fit.path.model_at(jnp.float32(knot)))
+        here = moments_of(evaluate_model(fit.path, knot))
         for key, value in here.items():
             wanted = (1 - knot) * np.asarray(getattr(start, key)) + knot * end[key]
             np.testing.assert_allclose(value, wanted, atol=5 * np.sqrt(0.25 / 1000))
@@ -198,12 +207,13 @@ def test_the_moment_path_of_gaussians(seed: int):
     base = annealz.GaussianBase.from_moments([0.0, 1.0], [1.0, 0.25])
     covariance = np.array([[0.3, 0.1], [0.1, 0.2]])
     path = GaussianMomentPath(base, [3.0, -1.0], covariance, log_z=5.0)
-    draws = path.draw(Stream(seed, "test").at(0, jnp.arange(40_000)), jnp.float32(0.3))
+    bits = Stream(seed, "test").at(0, jnp.arange(40_000))
+    draws = np.asarray(jax.jit(lambda bits: path.draw(bits, jnp.float32(0.3)))(bits))
     apart = np.array([3.0, -2.0])
     mean = np.array([0.9, 0.4])
     wide = 0.7 * np.diag([1, 0.25]) + 0.3 * covariance + 0.21 * np.outer(apart, apart)
-    assert_within_mc_error(draws.mean(0), mean, np.sqrt(np.diag(wide) / 40_000))
-    np.testing.assert_allclose(np.cov(np.asarray(draws).T), wide, rtol=0.1)
+    assert_within_mc_error(np.float64(draws).mean(0), mean, np.sqrt(np.diag(wide) / 40_000))
+    np.testing.assert_allclose(np.cov(draws.T), wide, rtol=0.1)
     x = draws[:20]
     for low, high in ((0.2, 0.7), (0.5, 0.50001)):
         with jax.enable_x64(True):
@@ -264,21 +274,26 @@ def test_what_is_no_path_is_refused_in_a_sentence(case: str):
         build()
 
 
+@eqx.filter_jit
+def sample(path, bits):
+    return path.sample(bits)
+
+
 @pytest.mark.parametrize("q", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize("shift", [-60.0, -18.0, -1.0, 0.0, 1.0, 20.0, 95.0])
 def test_a_q_path_keeps_its_digits_wherever_its_ends_are(q: float, shift: float, seed: int):
     """Ratios and slopes against float64, ends far below and far above each other, beta up to 1."""
     straight = GeometricPath(BASE, MODEL)
-    x = straight.sample(Stream(seed, "q").at(0, jnp.arange(5)))
-    ends = np.asarray(straight.log_ratio(x, jnp.float32(0), jnp.float32(1)), np.float64)
+    x = np.asarray(sample(straight, Stream(seed, "q").at(0, np.arange(5))))
+    ends = np.float64(evaluate(straight, "log_ratio", x, 0.0, 1.0))
     path = QPath(straight, q, log_scale=float(ends[0]) - shift)
     gap = (1 - q) * (ends - float(path.log_scale))
     for low, high in ((0.0, 1e-3), (0.3, 0.301), (0.99, 1.0), (0.0, 1.0)):
         above = [np.logaddexp(np.log1p(-b) if b < 1 else -np.inf, np.log(b) + gap if b else -np.inf)
                  for b in (low, high)]  # fmt: skip
-        found = np.asarray(path.log_ratio(x, jnp.float32(low), jnp.float32(high)), np.float64)
+        found = np.float64(evaluate(path, "log_ratio", x, low, high))
         exact = (above[1] - above[0]) / (1 - q)
         assert found == pytest.approx(exact, rel=2e-4, abs=2e-5 * (1 + abs(shift)) / (1 - q))
     beta = 0.4
     slope = np.expm1(gap) / (1 - beta + beta * np.exp(gap)) / (1 - q)
-    assert np.asarray(path.slope(x, jnp.float32(beta))) == pytest.approx(slope, rel=1e-3)
+    assert evaluate(path, "slope", x, beta) == pytest.approx(slope, rel=1e-3)

@@ -91,7 +91,7 @@ def test_costs_are_reported(g: Callable):
 
 
 def test_provenance_tells_the_pilot():
-    pilot = survey(GAUSSIAN, PerfectKernel(), num_steps=50, num_chains=20)
+    pilot = survey(GAUSSIAN, PerfectKernel(), num_steps=10, num_chains=100)
     schedule = varopt(pilot, 60)
     assert schedule.name == "varopt"
     assert schedule.num_steps == 60

@@ -143,11 +143,11 @@ def test_replicas_are_exchanged_where_sweeps_allow_charged_and_fitted_to(monkeyp
     monkeypatch.setattr(base_search, "fit_mixture", fitting)
     kernel, least = FERROMAGNET.kernel(), base_search._LEAST_EXCHANGE
     replicas = base_search._NUM_RUNGS * base_search._NUM_ENSEMBLES
-    enough = int(np.ceil(least * replicas / base_search._PILOT_SHARE / 1000))
+    enough = int(np.ceil(least * replicas / base_search._PILOT_SHARE / 100))
     short = search_bases(FERROMAGNET, "visible", kernel, num_steps=100, num_chains=100)
     assert not runs
     fits.clear()
-    found = search_bases(FERROMAGNET, "visible", kernel, num_steps=enough, num_chains=1000)
+    found = search_bases(FERROMAGNET, "visible", kernel, num_steps=enough, num_chains=100)
     assert [run.sweeps for run in runs] == [least * replicas]
     assert found.sweeps > sum(one.sweeps for one in found.tried) + runs[0].sweeps
     assert short.sweeps < runs[0].sweeps

@@ -30,6 +30,7 @@ from support.command import PLAIN, run
 from support.enumeration import first_law, in_float64, transition_matrix
 from support.memory import SLOW
 from support.systems import SCHEDULE, SMALL, SMALL_BASE
+from support.values import log_density, log_ratio
 
 STATES = binary_states(5).astype(np.float32)
 CHAINS = 4000
@@ -57,14 +58,18 @@ def expected_likelihood(path: GeometricPath, betas: np.ndarray) -> np.ndarray:
         wide = in_float64(path)
         mean = np.ones(len(states))
         for low, high in itertools.pairwise(betas):  # k = 1 is the last of the chain
-            ratio = np.exp(np.float64(wide.log_ratio(states, high, low)))
+            ratio = np.exp(log_ratio(wide, states, high, low))
             mean = transition_matrix(BlockGibbs(), path, high) @ (ratio * mean)
-        log_density = np.float64(wide.log_density(states, 1.0))
-    return np.exp(log_density - path.log_z0) * mean
+        density = log_density(wide, states, 1.0)
+    return np.exp(density - path.log_z0) * mean
 
 
 PATH = GeometricPath(SMALL_BASE, SMALL)
-ANNEALED = annealed_law(PATH, SCHEDULE.betas)
+
+
+@pytest.fixture(scope="module")
+def annealed() -> np.ndarray:
+    return annealed_law(PATH, SCHEDULE.betas)
 
 
 # --- the identity, without noise --------------------------------------------------------------
@@ -78,9 +83,9 @@ def test_the_mean_is_the_annealed_law(betas):
     np.testing.assert_allclose(expected_likelihood(PATH, betas), law, rtol=1e-9)
 
 
-def test_the_annealed_law_is_not_the_model():
+def test_the_annealed_law_is_not_the_model(annealed: np.ndarray):
     """Else the tests below could not tell them apart."""
-    assert np.abs(np.log(ANNEALED / target(SMALL))).max() > 0.2
+    assert np.abs(np.log(annealed / target(SMALL))).max() > 0.2
 
 
 # --- the code meets the identity --------------------------------------------------------------
@@ -101,14 +106,14 @@ def likelihoods(found: Conservative) -> tuple[np.ndarray, np.ndarray]:
     return p.mean(1), p.std(1, ddof=1) / np.sqrt(found.num_chains)
 
 
-def test_every_likelihood_has_the_annealed_law_as_its_mean(found: Conservative):
+def test_every_likelihood_has_the_annealed_law_as_its_mean(found: Conservative, annealed):
     mean, std_err = likelihoods(found)
     np.testing.assert_array_equal(found.examples, np.arange(32))
     np.testing.assert_allclose(np.log(mean), found.log_likelihoods, rtol=1e-9)
-    assert_within_mc_error(mean, ANNEALED, std_err)
+    assert_within_mc_error(mean, annealed, std_err)
 
 
-def test_the_test_refuses_other_laws(found: Conservative):
+def test_the_test_refuses_other_laws(found: Conservative, annealed: np.ndarray):
     """Mutants: the model itself, a run without its last move, the wrong sign, chains mixed up."""
     mean, std_err = likelihoods(found)
     with jax.enable_x64(True):
@@ -121,7 +126,7 @@ def test_the_test_refuses_other_laws(found: Conservative):
     for weights in (-found.log_weights, np.roll(found.log_weights, 1, axis=0)):
         mean, std_err = likelihoods(dataclasses.replace(found, log_weights=weights))
         with pytest.raises(AssertionError, match="z = "):
-            assert_within_mc_error(mean, ANNEALED, std_err)
+            assert_within_mc_error(mean, annealed, std_err)
 
 
 # --- from below -------------------------------------------------------------------------------

@@ -62,21 +62,21 @@ def test_draws_are_a_function_of_run_and_seed():
 
 def test_ancestors_are_where_draws_come_from():
     path = GeometricPath(TINY_BASE, TINY)
-    run = anneal(path, BlockGibbs(), linear(3), num_chains=100)
+    run = anneal(path, BlockGibbs(), linear(3), num_chains=1000)
     still, moved = (
-        draw_with_ancestors(path, BlockGibbs(), run, 120, num_sweeps=sweeps, seed=2)
-        for sweeps in (0, 20)
+        draw_with_ancestors(path, BlockGibbs(), run, 1200, num_sweeps=sweeps, seed=2)
+        for sweeps in (0, 5)
     )
     np.testing.assert_array_equal(still.states, run.states[still.ancestors])
     np.testing.assert_array_equal(still.ancestors, moved.ancestors)
-    states = approximate_draws(path, BlockGibbs(), run, 120, num_sweeps=20, seed=2)
+    states = approximate_draws(path, BlockGibbs(), run, 1200, num_sweeps=5, seed=2)
     np.testing.assert_array_equal(moved.states, states)
 
 
 @pytest.mark.parametrize("options", [{"num_draws": 0}, {"num_draws": 5, "num_sweeps": -1}])
 def test_bad_counts(options):
     path = GeometricPath(TINY_BASE, TINY)
-    run = anneal(path, BlockGibbs(), linear(3), num_chains=100)
+    run = anneal(path, BlockGibbs(), linear(3), num_chains=1000)
     with pytest.raises(ValueError, match=r"num_(draws|sweeps) must be at least"):
         approximate_draws(path, BlockGibbs(), run, **options)
 

@@ -1,6 +1,7 @@
 """The likelihood of data: its two errors apart and together, what it refuses, what it says."""
 
 import dataclasses
+import functools
 import json
 from pathlib import Path
 
@@ -109,8 +110,12 @@ def test_the_two_errors_are_apart(estimate: Estimate):
     assert low < few.interval_log_z()[0] < few.log_likelihood < few.interval_log_z()[1] < high
 
 
-def share(found: list[Likelihood], interval, truth) -> int:
-    bounds = [interval(one) for one in found]
+@pytest.fixture(scope="module")
+def log_z_intervals(replicates: list[Likelihood]) -> list[tuple[float, float]]:
+    return [one.interval_log_z(LEVEL) for one in replicates]
+
+
+def share(found: list[Likelihood], bounds, truth) -> int:
     return sum(low <= truth(one) <= high for (low, high), one in zip(bounds, found, strict=True))
 
 
@@ -120,33 +125,31 @@ def assert_covers(hits: int, alpha: float = 1e-6) -> None:
     assert stats.binom(REPLICATES, LEVEL - 0.02).ppf(alpha) <= hits <= law.isf(alpha), hits
 
 
-def expected(_: Likelihood) -> float:
+@functools.cache
+def expected() -> float:
     """E[log p(v)] over the model's own law, which the data are drawn from."""
     joint = log_joint(MODEL)
     log_p = logsumexp(joint, axis=0) - logsumexp(joint)
     return float((np.exp(log_p) * log_p).sum())
 
 
-def test_intervals_cover(replicates: list[Likelihood]):
+def test_intervals_cover(replicates: list[Likelihood], log_z_intervals: list):
     """The whole one the mean over the source, that of log Z the mean over the very examples."""
-    assert_covers(share(replicates, lambda one: one.interval(LEVEL), expected))
-    assert_covers(
-        share(
-            replicates, lambda one: one.interval_log_z(LEVEL), lambda one: one.exact_log_likelihood
-        )
-    )
+    whole = [one.interval(LEVEL) for one in replicates]
+    assert_covers(share(replicates, whole, lambda _: expected()))
+    assert_covers(share(replicates, log_z_intervals, lambda one: one.exact_log_likelihood))
 
 
-def test_one_error_alone_does_not_cover(replicates: list[Likelihood]):
+def test_one_error_alone_does_not_cover(replicates: list[Likelihood], log_z_intervals: list):
     """Mutants: the error of log Z left out, and that of the data."""
 
     def data_alone(one: Likelihood) -> tuple[float, float]:
         half = stats.norm.ppf((1 + LEVEL) / 2) * one.std_err_data
         return one.log_likelihood - half, one.log_likelihood + half
 
-    for interval in (data_alone, lambda one: one.interval_log_z(LEVEL)):
+    for bounds in ([data_alone(one) for one in replicates], log_z_intervals):
         with pytest.raises(AssertionError):
-            assert_covers(share(replicates, interval, expected))
+            assert_covers(share(replicates, bounds, lambda _: expected()))
 
 
 def test_a_lopsided_interval_is_turned_over(estimate: Estimate):

@@ -446,7 +446,7 @@ def test_only_a_low_log_z_makes_the_likelihood_an_upper_bound():
 
 
 def test_log_z_along_the_path(both, islands):
-    for estimate in (annealz.estimate_log_z(MODEL, num_chains=400, seed=3, **STEPS), both):
+    for estimate in (annealz.estimate_log_z(MODEL, num_chains=200, seed=3, **STEPS), both):
         along = estimate.along()
         assert along.log_z[0] == estimate.run.log_z0
         assert along.log_z[-1] == pytest.approx(
@@ -458,7 +458,7 @@ def test_log_z_along_the_path(both, islands):
 
 
 def test_log_z_is_told_at_the_betas_asked_for(tmp_path):
-    model = annealz.testing.random_rbm(4, 6, 0.7, seed=1)
+    model = random_rbm(5, 8, 0.7, seed=1)
     options = {"schedule": "linear", "num_steps": 60, "num_chains": 50, "seed": 3, **PLAIN}
     result = annealz.estimate_log_z(model, along=[0.5, 1.0], out=tmp_path / "run", **options)
     told = result.to_dict()["along"]

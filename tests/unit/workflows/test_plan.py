@@ -165,13 +165,13 @@ def test_a_schedule_made_before_is_not_charged_again(tmp_path: Path, seed: int):
     made = plan_schedule("varopt", PATH, BlockGibbs(), num_steps=50, seed=seed)
     assert made.provenance["pilot_sweeps"] == 100_000
     made.save(tmp_path / "made.json")
-    settings = {"num_chains": 100, "base": BASE, "seed": seed, "second_opinion": False}
+    settings = {"num_chains": CHAINS, "base": BASE, "seed": seed, "second_opinion": False}
     for given in (made, tmp_path / "made.json", str(tmp_path / "made.json"), made.betas):
         result = estimate_log_z(MODEL, schedule=given, **settings)
-        assert result.sweeps == {"pilot": 0, "main": 50 * 100}
+        assert result.sweeps == {"pilot": 0, "main": 50 * CHAINS}
         assert result.schedule == made
     named = estimate_log_z(MODEL, schedule="varopt", num_steps=50, **settings)
-    assert named.sweeps == {"pilot": 100_000, "main": 50 * 100}
+    assert named.sweeps == {"pilot": 100_000, "main": 50 * CHAINS}
     np.testing.assert_array_equal(
         named.log_weights, result.log_weights
     )  # the pilot is in no weight
@@ -196,7 +196,7 @@ def relative_z(seed: int, num_seeds: int, num_steps: int, name: str) -> tuple[fl
         [
             np.exp(
                 estimate_log_z(
-                    MODEL, schedule=name, num_steps=num_steps, num_chains=200, base=BASE,
+                    MODEL, schedule=name, num_steps=num_steps, num_chains=CHAINS, base=BASE,
                     seed=seed + i, record_every=num_steps, second_opinion=False,
                 ).log_z
                 - EXACT
@@ -210,7 +210,7 @@ def relative_z(seed: int, num_seeds: int, num_steps: int, name: str) -> tuple[fl
 @pytest.fixture
 def _small_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "annealz.workflows.pilots.plan._PILOT", {"num_steps": 100, "num_chains": 50}
+        "annealz.workflows.pilots.plan._PILOT", {"num_steps": 100, "num_chains": 100}
     )
 
 

@@ -261,15 +261,15 @@ def test_equal_seeds_give_equal_terrains(seed: int):
 
 def test_sweeps_are_charged():
     path = GaussianPath(1.0, 0.5)
-    pilot = survey(path, PerfectKernel(), num_steps=30, num_chains=7)
-    assert pilot.sweeps == 30 * 7
-    assert pilot.provenance == {"pilot": "annealed", "num_steps": 30, "num_chains": 7, "seed": 0}
+    pilot = survey(path, PerfectKernel(), num_steps=30, num_chains=50)
+    assert pilot.sweeps == 30 * 50
+    assert pilot.provenance == {"pilot": "annealed", "num_steps": 30, "num_chains": 50, "seed": 0}
     seen = []
     at_knots = survey_knots(
-        path, PerfectKernel(), num_knots=3, num_chains=7, num_updates=130, num_burn_in=20,
+        path, PerfectKernel(), num_knots=3, num_chains=100, num_updates=130, num_burn_in=20,
         on_progress=seen.append,
     )  # fmt: skip
-    assert at_knots.sweeps == 3 * 7 * 130
+    assert at_knots.sweeps == 3 * 100 * 130
     assert at_knots.provenance["pilot"] == "knots"
     assert [progress.step for progress in seen] == [100, 130, 230, 260, 360, 390]
     assert {progress.num_steps for progress in seen} == {390}
