@@ -7,7 +7,8 @@ READY := $(VENV)/.ready
 RBMS := .venv-rbms
 LOWEST := .venv-lowest
 PRESET ?= quick
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Bytecode is kept, whatever the environment says: half of the time to collect the tests.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Compiling takes most of the time of most tests: half of it without optimisations, which change no formula.
 # tests/statistical compiles as users do.
 QUICK := XLA_FLAGS=--xla_cpu_use_fusion_emitters=false JAX_DISABLE_MOST_OPTIMIZATIONS=1
