@@ -4,7 +4,6 @@ The workers are threads of this process, and blocks are small, so that runs have
 """
 
 import contextlib
-import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +51,7 @@ def workers(count: int, **options) -> Iterator[tuple[distributed.LocalCluster, d
         distributed.LocalCluster(
             n_workers=count, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
-        distributed.Client(cluster, set_as_default=False, **options) as client,
+        distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield cluster, client
 
@@ -129,8 +128,9 @@ def test_ensembles_are_shared_too(client):
 
 
 def test_a_whole_estimate(client):
-    """Pilots, second opinion, draws and two sides."""
+    """A function of one's own, draws and two sides."""
     options = {"num_steps": 60, "num_chains": 40, "two_sided": True, "seed": 4}
+    options |= {"schedule": "linear", "base": "standard", "second_opinion": False}
     options |= {"observe": {"states": lambda v: v}}
     model = annealz.LogDensity(lambda x: -0.5 * ((x - 1) ** 2).sum(), 2)
     here = annealz.estimate_log_z(model, **options)
@@ -143,7 +143,7 @@ def test_a_whole_estimate(client):
 
 
 def test_schedules_are_compared_side_by_side(client):
-    options = {"schedules": ["linear", "mixing", "sm08"], "num_steps": 60, "num_chains": 100}
+    options = {"schedules": ["linear", "mixing"], "num_steps": 60, "num_chains": 100}
     seen = []
     here = annealz.compare_schedules(MODEL, **options, num_replicates=2)
     there = annealz.compare_schedules(
@@ -152,7 +152,7 @@ def test_schedules_are_compared_side_by_side(client):
     for one, other in zip(here.contenders, there.contenders, strict=True):
         np.testing.assert_array_equal(one.log_weights, other.log_weights)
         np.testing.assert_array_equal(one.betas, other.betas)
-    assert {label for label, _ in seen} == {"6 runs"}
+    assert {label for label, _ in seen} == {"4 runs"}
     assert seen[-1][1].step == seen[-1][1].num_steps
 
 
@@ -225,22 +225,26 @@ def test_an_interrupt_while_workers_compute_loses_one_span(client, tmp_path, mon
     assert steps[0] == 20  # three spans were done
 
 
-def test_a_scheduler_that_dies_is_one_sentence_and_the_run_goes_on(
-    alone: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_back", [False, True])
+def test_a_lost_connection_is_one_sentence_and_the_run_goes_on(
+    is_back: bool, alone: dict[str, Run], client, tmp_path: Path
 ):
+    """Also where the client is connected again: what it waits for is forgotten."""
     file = tmp_path / "run.npz"
-    closed = contextlib.suppress(TimeoutError)
-    with closed, workers(2, timeout=0.5) as (cluster, client):
-        monkeypatch.setattr(cluster, "close", functools.partial(cluster.close, timeout=0.1))
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other:
 
-        def kill(now) -> None:
+        def cut(now) -> None:
             if now.step == 20:
-                client.sync(cluster.scheduler.close)
+                other.sync(other.scheduler_comm.close)
+                while is_back and other.status != "running":
+                    time.sleep(0.01)
 
-        with pytest.raises(annealz.LostCluster, match=r"^the scheduler at inproc://\S+ is gone\.$"):
+        with pytest.raises(
+            annealz.LostCluster, match=r"^the connection to the \S+ at inproc\S+ is lost"
+        ):
             run_of(
-                "forward", client=client, checkpoint=file, checkpoint_seconds=0, chunk_steps=5,
-                on_progress=kill,
+                "forward", client=other, checkpoint=file, checkpoint_seconds=0, chunk_steps=5,
+                on_progress=cut,
             )  # fmt: skip
     assert_same_bits(run_of("forward", checkpoint=file), alone["forward"])
 

@@ -113,7 +113,7 @@ class Cluster:
         """Say in one sentence that the cluster is gone."""
         import distributed
 
-        gone = LostCluster(f"the scheduler at {self.address} is gone.")
+        gone = LostCluster(f"the connection to the scheduler at {self.address} is lost.")
         if self.client.status != "running":  # what it connects to again has forgotten the run
             raise gone
         try:
@@ -123,7 +123,9 @@ class Cluster:
                 f"the chains of a task were lost with {error.allowed_failures + 1} workers in turn: look "
                 "into the workers' logs, they may be short of memory."
             ) from None
-        except (CancelledError, TimeoutError, OSError, RuntimeError) as error:
+        except CancelledError:  # whether or not it is connected again: futures are forgotten
+            raise gone from None
+        except (OSError, RuntimeError) as error:
             if isinstance(error, LostCluster) or self.client.status == "running":
                 raise
             raise gone from None
