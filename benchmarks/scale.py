@@ -14,12 +14,17 @@ those of most models.
 """
 
 import argparse
+import contextlib
 import json
-import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import distributed
 import numpy as np
 
 import annealz
@@ -68,14 +73,44 @@ def tasks_a_second(client, num_blocks: int, num_spans: int = 3) -> dict[str, flo
     }
 
 
+@contextlib.contextmanager
+def own_scheduler() -> Iterator[distributed.Client]:
+    """A scheduler and one worker, each a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scheduler.json"
+        common = ["--scheduler-file", str(file), "--host", "127.0.0.1", "--no-dashboard"]
+        command = [sys.executable, "-m"]
+        processes = [
+            subprocess.Popen(
+                [*command, f"distributed.cli.dask_{name}", *common, *more],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for name, more in (("scheduler", ["--port", "0"]), ("worker", ["--no-nanny"]))
+        ]
+        try:
+            while not file.exists():
+                time.sleep(0.1)
+            with connected(str(file), Tls()) as client:
+                yield client
+        finally:
+            for process in processes:
+                process.kill()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--chains", type=int, default=10_000)
     parser.add_argument("--blocks", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only-tasks", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.only_tasks:
+        with own_scheduler() as client:
+            print(json.dumps(tasks_a_second(client, options.blocks), indent=1))
+        return
     given = options.steps, options.chains
     found: dict[str, list[float]] = {"here": [], "1 worker": [], "2 workers": []}
     sums = set()
@@ -90,7 +125,7 @@ def main() -> None:
             sums.add(total)
             print(f"{name:10} {seconds:8.2f} s", flush=True)
     middle = {name: statistics.median(values) for name, values in found.items()}
-    with connected(str(os.cpu_count() or 1), Tls()) as client:
+    with own_scheduler() as client:
         rate = tasks_a_second(client, options.blocks)
     result = {
         "machine": machine(),

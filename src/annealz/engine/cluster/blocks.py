@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ClusterBlocks"]
 
 _MOST_SPANS = 50  # that are run again when a worker is lost
-_TASKS_A_PLACE = 4  # so that one can be taken from a slow worker by a quick one
+_TASKS_A_PLACE, _FEW_TASKS = 4, 64  # so that one can be taken from a slow worker by a quick one
 _TASK_SECONDS = 0.02  # of a span for every task, whose scheduling takes some milliseconds
 _FIRST = 10  # priority of what is waited for
 
@@ -105,7 +105,7 @@ class ClusterBlocks:
     def _group(self) -> None:
         """Blocks of a task each: neighbours, as many tasks as the workers there are now can share."""
         indices = np.arange(len(self.run.blocks[0]))
-        count = min(len(indices), _TASKS_A_PLACE * self.cluster.num_places)
+        count = min(len(indices), max(_TASKS_A_PLACE * self.cluster.num_places, _FEW_TASKS))
         self._groups = [group.tolist() for group in np.array_split(indices, count)]
 
     def _grouped(self, blocks: Sequence[Any]) -> list[list[Any]]:

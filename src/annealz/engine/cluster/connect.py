@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["CONNECT_SECONDS", "Tls", "connected"]
 
 CONNECT_SECONDS = 10
+_CLOSE_SECONDS = 2
 _ADDRESS = re.compile(r"(?P<protocol>[a-z]+)://(?P<host>\[[^]]+\]|[^/:\s]+):(?P<port>\d{1,5})/?")
 _MOST_LOCAL = 256
 _LOCAL_HOST = "127.0.0.1"
@@ -77,8 +78,11 @@ def connected(name: str, tls: Tls) -> "Iterator[Client]":
         )
     except (OSError, TimeoutError, RuntimeError, ValueError, TypeError) as error:
         raise ValueError(_unreachable(address, error)) from error
-    with contextlib.closing(client):
+    try:
         yield client
+    finally:
+        with contextlib.suppress(TimeoutError):  # of a scheduler that is gone
+            client.close(timeout=_CLOSE_SECONDS)
 
 
 def _silence() -> None:
