@@ -115,6 +115,26 @@ def test_a_killed_process_lets_go(tmp_path: Path):
         pass
 
 
+def test_a_folder_that_goes_while_it_is_made_is_held_all_the_same(tmp_path: Path, monkeypatch):
+    """`mkdir` finds it, and it is taken away before `mkdir` sees that it is a folder."""
+    real, calls = Path.mkdir, []
+
+    def mkdir(self: Path, *args, **options) -> None:
+        calls.append(self)
+        if len(calls) == 1:
+            raise FileExistsError(17, "File exists", str(self))
+        real(self, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    with holding(tmp_path / "run"):
+        assert (tmp_path / "run" / ".lock").exists()
+        with (
+            pytest.raises(ValueError, match="in use by another process"),
+            holding(tmp_path / "run"),
+        ):
+            pass
+
+
 def _race(folder: Path, counts) -> None:
     entered = 0
     while entered < 70:

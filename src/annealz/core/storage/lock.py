@@ -70,7 +70,12 @@ def _enter(folder: Path, parents: bool) -> tuple[bool, int | None]:
             was_empty = not any(folder.iterdir())
         except FileNotFoundError:
             was_empty = False
-        folder.mkdir(parents=parents, exist_ok=True)
+        try:
+            folder.mkdir(parents=parents, exist_ok=True)
+        except FileExistsError:
+            if folder.is_dir() or not os.path.lexists(folder):  # it came and went in between
+                continue
+            raise  # it is a file
         with contextlib.suppress(FileNotFoundError):  # another one took the folder away in between
             return was_empty, _acquire(folder / _NAME)
 
