@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RBMS := .venv-rbms
+PEERS := .venv-peers
 LOWEST := .venv-lowest
 PRESET ?= quick
 # Bytecode is kept, whatever the environment says: half of the time to collect the tests.
@@ -14,7 +15,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile 
 QUICK := XLA_FLAGS=--xla_cpu_use_fusion_emitters=false JAX_DISABLE_MOST_OPTIMIZATIONS=1
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-more test-views test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust evidence tutorials terminal install clean help
+.PHONY: estimate test test-more test-views test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust evidence evidence-peers tutorials terminal install clean help
 
 help: ## available targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -107,9 +108,13 @@ trust: $(READY) ## how often is ok right? the page from the committed results; F
 	$(if $(FRESH),-$(BIN)/python studies/trust/trust.py --out studies/trust/fresh $(if $(UAI),--uai $(UAI)))
 	$(BIN)/python studies/trust/trust_page.py $(if $(FRESH),--out studies/trust/fresh)
 
-evidence: $(READY) ## evidence of densities: the page from the committed results; FRESH=1 all runs
+evidence: $(READY) ## evidence of densities: the page from the committed results; FRESH=1 all runs of annealz
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[evidence]'
 	$(BIN)/python studies/evidence/evidence_page.py $(if $(FRESH),--fresh)
+
+evidence-peers: $(PEERS)/.ready ## nested samplers and SMC on the same problems: runs what is missing, hours in all
+	$(PEERS)/bin/python studies/evidence/evidence_reference.py
+	$(PEERS)/bin/python studies/evidence/evidence_peers.py
 
 tutorials: $(READY) ## run the tutorials again and keep their output
 	$(BIN)/python docs/tutorials/execute.py
@@ -134,5 +139,11 @@ $(RBMS)/.ready:
 	$(RBMS)/bin/pip install --quiet --disable-pip-version-check rbms==0.5.0
 	@touch $@
 
+$(PEERS)/.ready: studies/evidence/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -r studies/evidence/peers.txt
+	@touch $@
+
 clean: ## remove the virtual environments and the site
-	rm -rf $(VENV) $(RBMS) site
+	rm -rf $(VENV) $(RBMS) $(PEERS) site

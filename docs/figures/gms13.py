@@ -26,7 +26,7 @@ def spins() -> annealz.GeometricPath:
 
 
 def digits() -> annealz.GeometricPath:
-    model, _ = annealz.load_model("mnist-pcd-20")
+    model = annealz.load_model("mnist-pcd-20")
     return annealz.GeometricPath(choose_base(model), model)
 
 

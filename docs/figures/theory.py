@@ -25,7 +25,7 @@ PURPLE = "#CC79A7"  # all of Okabe and Ito
 
 def main() -> None:
     draw_path()
-    model, _ = annealz.load_model(NAME)
+    model = annealz.load_model(NAME)
     path = annealz.GeometricPath(choose_base(model), model)
     terrain = annealz.survey_mixing(path, annealz.BlockGibbs(), budget=500_000, seed=1)
     draw_terrain(terrain)

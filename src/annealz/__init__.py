@@ -47,9 +47,12 @@ if TYPE_CHECKING:
     from annealz.models import exact_marginals as exact_marginals
     from annealz.models import exact_samples as exact_samples
     from annealz.models import from_numpyro as from_numpyro
+    from annealz.models import from_prior as from_prior
+    from annealz.models import from_pymc as from_pymc
     from annealz.models import square_ising_log_z as square_ising_log_z
     from annealz.models.formats import load_model as load_model
     from annealz.models.formats import load_trajectory as load_trajectory
+    from annealz.models.formats import model_record as model_record
     from annealz.models.formats import save_model as save_model
     from annealz.models.formats import save_rbm as save_rbm
     from annealz.models.trajectory import TrajectoryPath as TrajectoryPath
@@ -62,7 +65,9 @@ if TYPE_CHECKING:
     from annealz.paths.bases import BernoulliBase as BernoulliBase
     from annealz.paths.bases import CategoricalBase as CategoricalBase
     from annealz.paths.bases import GaussianBase as GaussianBase
+    from annealz.paths.bases import GaussianMixtureBase as GaussianMixtureBase
     from annealz.paths.bases import MixtureBase as MixtureBase
+    from annealz.paths.bases import PriorBase as PriorBase
     from annealz.schedules import Schedule as Schedule
     from annealz.schedules import decelerate as decelerate
     from annealz.schedules import gms13 as gms13
@@ -71,6 +76,8 @@ if TYPE_CHECKING:
     from annealz.schedules import sm08 as sm08
     from annealz.schedules import varopt as varopt
     from annealz.schedules.terrain import Terrain as Terrain
+    from annealz.workflows.bayes_factor import BayesFactor as BayesFactor
+    from annealz.workflows.bayes_factor import log_bayes_factor as log_bayes_factor
     from annealz.workflows.compare import compare_schedules as compare_schedules
     from annealz.workflows.conservative import Conservative as Conservative
     from annealz.workflows.conservative import conservative_log_z as conservative_log_z
@@ -81,12 +88,18 @@ if TYPE_CHECKING:
     from annealz.workflows.likelihood import log_likelihood as log_likelihood
     from annealz.workflows.log_z import estimate_log_z as estimate_log_z
     from annealz.workflows.log_z import resume as resume
+    from annealz.workflows.model_table import ModelTable as ModelTable
+    from annealz.workflows.model_table import compare_models as compare_models
+    from annealz.workflows.nested.estimate import NestedEstimate as NestedEstimate
+    from annealz.workflows.nested.log_z import nested_log_z as nested_log_z
     from annealz.workflows.pilots.draws import approximate_draws as approximate_draws
     from annealz.workflows.pilots.moment import fit_moment_path as fit_moment_path
     from annealz.workflows.pilots.plan import plan_schedule as plan_schedule
     from annealz.workflows.pilots.survey import survey as survey
     from annealz.workflows.pilots.survey import survey_knots as survey_knots
     from annealz.workflows.pilots.survey_mixing import survey_mixing as survey_mixing
+    from annealz.workflows.posterior import Mean as Mean
+    from annealz.workflows.posterior import Posterior as Posterior
 
     __version__: str
 else:
@@ -95,27 +108,33 @@ else:
         "core.registry.schedules": "ScheduleRule",
         "estimators.along": "log_z_along",
         "engine.anneal": "Progress anneal",
-        "paths.bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase MixtureBase",
+        "paths.bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase GaussianMixtureBase "
+        "MixtureBase PriorBase",
         "workflows.compare": "compare_schedules",
         "workflows.conservative": "Conservative conservative_log_z",
         "workflows.pilots.draws": "approximate_draws",
         "workflows.estimate": "Estimate",
-        "models.formats": "load_model load_trajectory save_model save_rbm",
+        "models.formats": "load_model load_trajectory model_record save_model save_rbm",
         "estimators.islands": "judge_islands",
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
         "models": "DBM RBM AbstractModel GaussianRBM Ising LogDensity Potts SoftmaxRBM SquareIsing "
-        "exact_log_z exact_marginals exact_samples from_numpyro square_ising_log_z",
+        "exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",
         "workflows.pilots.moment": "fit_moment_path",
         "workflows.pilots.plan": "plan_schedule",
+        "workflows.posterior": "Mean Posterior",
+        "workflows.bayes_factor": "BayesFactor log_bayes_factor",
+        "workflows.model_table": "ModelTable compare_models",
         "workflows.exchange.estimate": "ExchangeEstimate",
         "engine.cluster.lost": "LostCluster",
         "engine.exchange.exchange": "exchange",
         "workflows.exchange.log_z": "exchange_log_z",
+        "workflows.nested.estimate": "NestedEstimate",
+        "workflows.nested.log_z": "nested_log_z",
         "engine.exchange.result": "Exchange",
         "engine.run": "Run",
         "schedules": "Schedule decelerate gms13 linear mixing sm08 varopt",

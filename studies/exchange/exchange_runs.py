@@ -19,7 +19,7 @@ import numpy as np
 
 import annealz
 from annealz.estimators.diagnostics import judge
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.jsonl"
@@ -30,7 +30,7 @@ NUM_SWEEPS, NUM_STEPS, NUM_CHAINS, FIRST_SEED = 10_000, 9_728, 1_000, 1_000
 
 def reference(name: str) -> float:
     """log Z of a model: exact where its file has it."""
-    exact = load_model(name)[1].get("exact_log_z")
+    exact = read_model(name)[1].get("exact_log_z")
     if exact is not None:
         return exact
     with REFERENCES.open(encoding="utf-8") as stream:
@@ -39,7 +39,7 @@ def reference(name: str) -> float:
 
 def run(name: str, index: int) -> dict:
     """Both methods on one model with one seed."""
-    model, exact, seed = load_model(name)[0], reference(name), FIRST_SEED + index
+    model, exact, seed = read_model(name)[0], reference(name), FIRST_SEED + index
     path, kernel = model.path(model.choose_base("auto")), model.kernel()
     began = time.monotonic()
     found = annealz.exchange(path, kernel, num_sweeps=NUM_SWEEPS, seed=seed)

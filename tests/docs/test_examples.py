@@ -11,11 +11,15 @@ import annealz
 
 # Of these every public method and property is shown, in its own docstring or in that of the class.
 CLASSES = (
+    "BayesFactor",
     "Conservative",
     "Estimate",
     "Exchange",
     "ExchangeEstimate",
     "Likelihood",
+    "ModelTable",
+    "NestedEstimate",
+    "Posterior",
     "Run",
     "Schedule",
     "Status",
@@ -23,12 +27,16 @@ CLASSES = (
     "TwoSided",
 )
 MAKERS = {  # what users never call by its name, and what makes it
+    "BayesFactor": "annealz.log_bayes_factor(",
     "ColourGibbs": ".kernel()",
     "Conservative": "annealz.conservative_log_z",
     "Estimate": "annealz.estimate_log_z",
     "Exchange": "annealz.exchange(",
     "ExchangeEstimate": "annealz.exchange_log_z(",
     "Likelihood": "annealz.log_likelihood",
+    "ModelTable": "annealz.compare_models(",
+    "NestedEstimate": "annealz.nested_log_z(",
+    "Posterior": "estimate.posterior",
     "Progress": "on_progress=",
     "Run": "annealz.anneal",
     "TwoSided": "two_sided=True",

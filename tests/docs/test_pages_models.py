@@ -1,5 +1,6 @@
 """The pages on models, paths and densities run from top to bottom, and come out right."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def _folder(tmp_path: Path, monkeypatch):
 def test_models():
     names = run_page("docs/models.md")
     trained = annealz.RBM.from_sklearn(names["trained"])
-    loaded, _ = annealz.load_model("digits.npz")
+    loaded = annealz.load_model("digits.npz")
     assert loaded.digest == trained.digest
     estimate = names["estimate"]
     assert_within_mc_error(estimate.log_z, annealz.exact_log_z(trained), estimate.std_err)
@@ -38,6 +39,12 @@ def test_exchange():
     for result in (names["estimate"], names["result"], names["both"]):
         assert result.status.value == "ok"
         assert_within_mc_error(result.log_z, exact, result.std_err)
+
+
+def test_nested():
+    names = run_page("docs/nested.md")
+    assert names["estimate"].status.value == "ok"
+    assert_within_mc_error(names["estimate"].log_z, math.log(2), names["estimate"].std_err)
 
 
 def test_densities():

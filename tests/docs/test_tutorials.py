@@ -102,10 +102,15 @@ def test_the_rbm_comes_out_as_its_page_says(executed):
 
 def test_evidence_comes_out_as_its_page_says(executed):
     """The parabola wins, and what is known exactly is met."""
-    text = "".join(output.get("text", "") for output in outputs(executed["evidence"]))
-    factors = [float(found) for found in re.findall(r"log Bayes factor +(\S+) ±", text)]
-    assert len(factors) == 2
-    assert min(factors) > 3
+    text = "\n".join(
+        output.get("data", {}).get("text/plain", "") for output in outputs(executed["evidence"])
+    )
+    (factor,) = re.findall(r"log Bayes factor +(\S+) ±", text)
+    assert float(factor) > 3
+    assert "Models, the best first: parabola" in text
+    checks = re.findall(r"^\d +(?:line|degree \d) +\S+ +\S+ +ok +\S+ +(\S+)$", text, re.M)
+    assert len(checks) == 3
+    assert max(abs(float(off)) for off in checks) < 4
 
 
 def test_the_broken_kernel_is_found_out(executed):

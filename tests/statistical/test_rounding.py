@@ -54,7 +54,7 @@ def _increments(model, base, betas, states) -> np.ndarray:
     ("num_steps", "num_chains"), [(2000, 20), pytest.param(100_000, 1000, marks=pytest.mark.slow)]
 )
 def test_log_weights_hold_to_a_thousandth(num_steps: int, num_chains: int):
-    model, _ = annealz.load_model("mnist-cd25-20")
+    model = annealz.load_model("mnist-cd25-20")
     base = choose_base(model)
     path, kernel, schedule = (
         annealz.GeometricPath(base, model),

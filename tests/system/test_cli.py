@@ -205,8 +205,8 @@ def test_unknown_model_lists_what_exists(capsys):
     assert "mnist-cd1-20, mnist-cd1-500, mnist-cd25-20" in message
 
 
-def test_means_of_zero_or_one(capsys, model, tmp_path):
-    np.save(tmp_path / "means.npy", np.array([0.0, 0.2, 0.3, 0.4, 0.5, 1.0]))
+def test_means_that_are_none(capsys, model, tmp_path):
+    np.save(tmp_path / "means.npy", np.array([0.0, 0.2, 0.3, 0.4, 0.5, 1.1]))
     message = refused(capsys, "estimate", model, "--data", tmp_path / "means.npy")
     assert "strictly between 0 and 1" in message
 

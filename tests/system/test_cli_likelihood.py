@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from annealz.models import exact_samples
-from annealz.models.formats import load_model, save_rbm
+from annealz.models.formats import save_rbm
+from annealz.models.formats.load import read_model
 from annealz.testing import random_rbm
 from support.command import KEYS as ESTIMATE_KEYS
 from support.command import PLAIN, refused, run, wait_for
@@ -166,7 +167,7 @@ def test_a_model_trained_on_rows_is_asked_about_them(capsys):
     )
     status, out, _ = run(capsys, "likelihood", "t.npz", "grey.npy", *SMALL, "--json")
     assert status == 0
-    assert load_model("t.npz")[0].num_hidden == 4
+    assert read_model("t.npz")[0].num_hidden == 4
     assert json.loads(out)["exact_log_likelihood"] == pytest.approx(
         json.loads(trained[1])["log_likelihood"], abs=1e-9
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from annealz.core.storage.archive import load_archive
-from annealz.models.formats import load_model
+from annealz.models.formats.load import read_model
 from annealz.testing import default_seed
 from support.command import refused, run, wait_for
 
@@ -51,7 +51,7 @@ def test_json_is_one_object_with_the_documented_keys(capsys):
     assert list(result) == KEYS
     assert result["file"] == "m.npz"
     assert (result["num_hidden"], result["num_visible"], result["num_updates"]) == (4, 6, 30)
-    assert result["digest"] == load_model("m.npz")[0].digest
+    assert result["digest"] == read_model("m.npz")[0].digest
     assert result["log_likelihood"] < 0 < result["exact_log_z"]
 
 
@@ -85,7 +85,7 @@ def test_every_setting_reaches_the_file(capsys):
         for word in (f"--{names.get(key, key).replace('_', '-')}", value)
     ]
     assert run(capsys, "train", "rows.npy", "-o", "m.npz", *words)[0] == 0
-    training = load_model("m.npz")[1]["training"]
+    training = read_model("m.npz")[1]["training"]
     assert training.pop("data")["name"] == "rows.npy"
     assert training == options
 
@@ -145,7 +145,7 @@ def test_a_model_is_never_overwritten_without_force(capsys):
     assert "m.npz exists" in refused(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL)
     assert Path("m.npz").read_bytes() == b"mine"
     assert run(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL, "--force")[0] == 0
-    assert load_model("m.npz")[1]["name"] == "m"
+    assert read_model("m.npz")[1]["name"] == "m"
 
 
 def test_a_training_is_never_overwritten_without_force(capsys):

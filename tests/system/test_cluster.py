@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,56 +23,10 @@ from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.paths.bases import BernoulliBase
 from annealz.testing import default_seed, random_rbm
+from support.clusters import SOURCE, WAIT, processes
 from support.command import refused, run, wait_for
 
 MODEL = random_rbm(6, 9, 1.0, seed=3)
-WAIT = 120  # seconds, on a busy machine
-SOURCE = str(Path(annealz.__file__).parents[1])
-
-
-class Processes:
-    """A scheduler and its workers, each a process, all on this machine."""
-
-    def __init__(self, folder: Path, *options: str, protocol: str = "tcp"):
-        self.file, self.options = folder / "scheduler.json", options
-        self.file.unlink(missing_ok=True)
-        self.workers: list[subprocess.Popen] = []
-        self.scheduler = self._start(
-            "scheduler", "--protocol", protocol, "--no-dashboard", "--port", "0", "--scheduler-file",
-            str(self.file),
-        )  # fmt: skip
-        deadline = time.monotonic() + WAIT
-        while not self.file.exists() or not self.file.read_text().endswith("}"):
-            assert self.scheduler.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        self.address = json.loads(self.file.read_text())["address"]
-
-    def _start(self, what: str, *options: str) -> subprocess.Popen:
-        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--host", "127.0.0.1"]
-        return subprocess.Popen(
-            [*command, *options, *self.options],
-            env=os.environ | {"PYTHONPATH": SOURCE, "JAX_PLATFORMS": "cpu"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def add(self, count: int) -> None:
-        for _ in range(count):
-            options = "--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20"
-            self.workers.append(self._start("worker", "--scheduler-file", str(self.file), *options))
-
-    def close(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
-
-
-@contextlib.contextmanager
-def processes(folder: Path, count: int, *options: str, **more: str) -> Iterator[Processes]:
-    with contextlib.closing(Processes(folder, *options, **more)) as cluster:
-        cluster.add(count)
-        yield cluster
 
 
 # --- the command line -------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.schedules.terrain import Terrain
 from annealz.training.job import resume_training
 from annealz.workflows.folder import RunFolder
@@ -83,7 +83,7 @@ def test_unfinished_runs_resume(name: str, tmp_path: Path):
 
 @pytest.mark.parametrize("name", EXPECTED["models"])
 def test_models(name: str):
-    model = load_model(WRITTEN / "models" / f"{name}.npz")[0]
+    model = read_model(WRITTEN / "models" / f"{name}.npz")[0]
     assert model.digest == EXPECTED["models"][name]["digest"]
     exact = EXPECTED["models"][name]["exact_log_z"]
     assert annealz.exact_log_z(model) == pytest.approx(exact, abs=1e-9)
@@ -106,5 +106,5 @@ def test_training_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     copy = shutil.copytree(WRITTEN / "training", tmp_path / "training")
     monkeypatch.chdir(copy)  # the record names rows.npy
     resume_training(copy / "m.training")
-    now, before = (load_model(copy / f"{name}.npz")[0] for name in ("m", "whole"))
+    now, before = (read_model(copy / f"{name}.npz")[0] for name in ("m", "whole"))
     np.testing.assert_allclose(now.weights, before.weights, atol=1e-5)

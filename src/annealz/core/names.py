@@ -25,9 +25,10 @@ BASES = (
     "visible-bias",
     "fitted",
 )  # of models with a binary visible layer
-FITTED = ("fitted", "fitted-product")  # what bases are called that pilots found
+# What bases are called that pilots found: of discrete models, and of densities.
+FITTED = ("fitted", "fitted-product", "pilot", "mixture", "student", "laplace")
 MARGINALS = ("visible", "hidden")
-METHODS = ("annealing", "exchange")
+METHODS = ("annealing", "exchange", "nested")
 ALGORITHMS = ("cd", "pcd")
 
 

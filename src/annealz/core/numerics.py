@@ -15,12 +15,15 @@ Compensated sum. A float32 pair (total, carry) keeps about 48 bits of a sum of 1
 (two-sum of Knuth); total + carry is formed in float64 on the host.
 """
 
+import operator
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-__all__ = ["add_compensated", "finite_or_none", "log_sum", "softplus_difference"]
+__all__ = ["add_compensated", "finite_or_none", "log_sum", "softplus_difference", "whole_number"]
 
 
 def softplus_difference(low: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -48,3 +51,12 @@ def log_sum(log_terms: np.ndarray) -> float:
 def finite_or_none(value: float) -> float | None:
     """The value for JSON, which knows no infinity: None for what is unknown."""
     return value if np.isfinite(value) else None
+
+
+def whole_number(name: str, value: Any) -> int:
+    """The argument of this name as an integer: 1000 or 1e3, not 0.5."""
+    try:
+        is_whole = isinstance(value, float | np.floating) and value == int(value)
+        return operator.index(int(value) if is_whole else value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a whole number, got {value!r}.") from None

@@ -117,6 +117,7 @@ class Bits(eqx.Module):
         uniforms = self.uniforms(logits.shape[-1], draw)
         return (uniforms * (1 + jnp.exp(-logits)) <= 1).astype(jnp.float32)
 
+    @eqx.filter_jit
     def normals(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
         """Standard normals by inversion: 31 bits for the size, the last one for the sign.
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import ArrayLike
 
+from annealz.core.failures import plainly
 from annealz.core.pace import Pace
 from annealz.core.random import check_seed
 from annealz.engine.advance import CHUNK_CAPACITY, RECORD_CAPACITY, Block
@@ -87,6 +88,7 @@ class Progress(NamedTuple):
     """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
 
+@plainly
 @clustered
 def anneal(
     path: AbstractPath,
@@ -141,6 +143,7 @@ def anneal(
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
     _check_direction(start, reverse, resample)
+    path = kernel.extend(path)
     check_memory(path, num_chains)
     work = Work(
         path,
@@ -262,6 +265,6 @@ def _check_finite(tallies: list[Tally], work: Work, step: int) -> None:
     if wrong:
         raise ValueError(
             f"{wrong} of {work.num_chains} log weights became infinite or NaN by step {step} of "
-            f"{work.num_steps} (beta = {work.betas[step]:.4g}): the model's fields are too large for "
-            "float32 or the steps too wide; take more steps, or rescale the model."
+            f"{work.num_steps} (beta = {work.betas[step]:.4g}): the log density is NaN there, or too "
+            "large for float32; return -inf where the density is zero, take more steps, or rescale it."
         )

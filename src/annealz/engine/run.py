@@ -36,6 +36,16 @@ class Trace:
     means: dict[str, np.ndarray]
     variances: dict[str, np.ndarray]
 
+    def __repr__(self) -> str:
+        """In short: the arrays are long."""
+        if not self.steps.size:
+            return "Trace of no records"
+        return (
+            f"Trace of {self.steps.size:,} records, steps {self.steps[0]:,} to {self.steps[-1]:,}: log Z "
+            f"{self.log_z[-1]:.4f}, ESS {self.ess[-1]:.1f} at the last; means and variances of "
+            f"{', '.join(self.means) or 'nothing'}"
+        )
+
     def to_pandas(self):
         """A pandas table of a row a recorded step."""
         from annealz.views.tables import trace_table

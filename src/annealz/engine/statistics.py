@@ -108,7 +108,7 @@ def merge_records(parts: list[Record], steps: list[int]) -> list[dict[str, Any]]
     """The records of these steps, each merged over the blocks; arrays of a part hold one step per row."""
     if not steps:
         return []
-    parts = jax.tree.map(lambda a: np.asarray(a, np.float64), parts)
+    parts = [_mended(jax.tree.map(lambda a: np.asarray(a, np.float64), part)) for part in parts]
     weighted = Weighted.of(parts)
     columns = {"log_sum": weighted.log_sum, "ess": weighted.ess}
     for name in parts[0].means:
@@ -120,6 +120,20 @@ def merge_records(parts: list[Record], steps: list[int]) -> list[dict[str, Any]]
         {"step": step, **{key: column[i] for key, column in columns.items()}}
         for i, step in enumerate(steps)
     ]
+
+
+def _mended(part: Record) -> Record:
+    """The same without numbers that left float32, where log weights are 1e8 nats apart."""
+    if np.isfinite(part.weight_squared).all() and (part.weight_squared > 0).all():
+        return part
+    is_lost = ~np.isfinite(part.weight_squared) | ~(part.weight_squared > 0)
+    means, variances = (
+        jax.tree.map(lambda a: np.nan_to_num(a, posinf=0.0, neginf=0.0), tree)
+        for tree in (part.means, part.variances)
+    )
+    weight: Any = np.where(is_lost, 1.0, part.weight)
+    squared: Any = np.where(is_lost, 1.0, part.weight_squared)
+    return Record(part.largest, weight, squared, means, variances)
 
 
 def trace_of(

@@ -48,7 +48,6 @@ are truly polynomial with k near 0.75, more runs than before are ok and wrong.
 import dataclasses
 
 import numpy as np
-from arviz_stats.base.array import array_stats
 
 from annealz.core.weights import (
     bootstrap_interval,
@@ -63,7 +62,7 @@ from annealz.estimators.kind import Kind
 from annealz.estimators.remedy import Remedy
 from annealz.estimators.status import Found, check_level
 
-__all__ = ["Judgement", "judge", "pareto_k", "pareto_k_limit", "tail_in_words"]
+__all__ = ["NO_WEIGHT", "Judgement", "judge", "pareto_k", "pareto_k_limit", "tail_in_words"]
 
 _MIN_CHAINS = 25
 _MIN_ESS = 25
@@ -72,6 +71,7 @@ _MAX_DELTA_K = 0.5  # above, the variance of the weights is infinite
 _LIGHT_TAIL = 0.4
 _WIDE = 1.0  # variance of log w
 _HOPELESS = 1000.0  # variance of log w, never ok
+NO_WEIGHT = 1e5  # nats below the largest: the density is zero there, and the chain counts as a zero
 _EVEN = 0.95  # of the chains are effective: a tail that carries nothing cannot be heavy
 
 
@@ -102,8 +102,9 @@ class Judgement(Found):
 def judge(log_weights: np.ndarray) -> Judgement:
     """The importance average with its error and its status."""
     size = log_weights.size
+    alive = log_weights[log_weights > log_weights.max() - NO_WEIGHT]
     ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
-    limit, variance = pareto_k_limit(size), float(np.var(log_weights))
+    limit, variance = pareto_k_limit(size), float(np.var(alive))
     predicted = foretold_sample_size(log_weights)
     found: list[Finding] = []
     if size < _MIN_CHAINS and np.isnan(k):
@@ -141,6 +142,8 @@ def pareto_k(log_weights: np.ndarray) -> float:
         return -np.inf
     if log_weights.size < _MIN_CHAINS:
         return np.nan
+    from arviz_stats.base.array import array_stats  # it takes a second
+
     try:
         with np.errstate(all="ignore"):
             return float(array_stats.psislw(log_weights.max() - log_weights)[1])  # takes -log w

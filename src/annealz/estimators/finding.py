@@ -42,6 +42,20 @@ class Finding:
         """A finding with this remedy, or with that of its kind."""
         return cls(kind, numbers, remedy or kind.remedy)
 
+    def to_record(self) -> dict[str, Any]:
+        """Kind and numbers as values of JSON."""
+        return {"kind": self.kind.name, "numbers": dict(self.numbers)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Finding":
+        """The finding of such a record, with the remedy of its kind."""
+        try:
+            finding = cls.of(Kind[record["kind"]], **record["numbers"])
+            finding.what  # noqa: B018 - numbers of another kind cannot be written
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("a finding of the pilots is damaged.") from error
+        return finding
+
     @property
     def what(self) -> str:
         """What was found, with its numbers."""

@@ -4,7 +4,11 @@ from typing import Any
 
 __all__ = ["CALLS", "in_python"]
 
-CALLS = {"exact": "annealz.exact_log_z", "method": "annealz.exchange_log_z"}
+CALLS = {
+    ("exact", True): "annealz.exact_log_z",
+    ("method", "exchange"): "annealz.exchange_log_z",
+    ("method", "nested"): "annealz.nested_log_z",
+}
 """Functions that do what an option of the command line asks for."""
 
 
@@ -17,8 +21,8 @@ def in_python(name: str, value: Any) -> str:
     >>> in_python("num_steps", 400), in_python("base", "fitted"), in_python("method", "exchange")
     ('num_steps=400', 'base="fitted"', 'annealz.exchange_log_z')
     """
-    if name in CALLS:
-        return CALLS[name]
+    if (name, value) in CALLS:
+        return CALLS[name, value]
     if name == "data":
         return "data=DATA"
     return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value}"

@@ -18,6 +18,7 @@ _BETTER_DRAWS = Remedy(
 _LARGER_ISLANDS = Remedy(words="larger islands may do better")
 _MORE_SWEEPS = Remedy(words="more sweeps may help")
 _MORE_TEMPERATURES = Remedy(words="more sweeps, more temperatures or another base may help")
+_NESTED = Remedy(method="nested", words="which can")
 _MORE_STEPS = Remedy(words="take more steps")
 
 
@@ -151,6 +152,43 @@ class Kind(enum.Enum):
         "the reverse draws come from replica exchange that cannot be trusted: {why}",
         None,
     )
+    # of a density, by its pilot
+    IMPROPER = (
+        True,
+        "the density does not fall far out along {direction}: it may have no finite integral, and log Z "
+        "then means nothing",
+        Remedy(words="check priors that are flat or missing"),
+    )
+    MISSED_MODE = (
+        True,
+        "a mode at {place} holds {share:.0f} % of the mass, and no chain of the pilot came there: "
+        "annealing cannot find it",
+        _NESTED,
+    )
+    TWO_KINDS = (
+        True,
+        "chains at the target fall into two kinds of states, {gap:.1f} nats apart, and do not change "
+        "between them: a transition of first order, which annealing cannot follow",
+        _NESTED,
+    )
+    SLOW_CHAINS = (
+        True,
+        "chains mix slowly along the path: the pilot predicts a variance of log w of {predicted:.2g} over "
+        "{steps} steps, above 1, whatever the weights show",
+        Remedy(words="more steps, or variables that depend less on each other, may help"),
+    )
+    ROUNDED_DENSITY = (
+        True,
+        "the log density is known to {rounding:.2g} only in float32, more than a third of the error of "
+        "{std_err:.2g}",
+        Remedy(words="evaluate it in double precision, by dtype=float64"),
+    )
+    SMOOTHED_MEANS = (
+        False,
+        "of the {total} means that were given as data {count} are 0 or 1: all are smoothed, as those of "
+        "{rows:,} rows",
+        None,
+    )
     # of a second opinion, and of the exact value
     SECOND_IS_HIGHER = (
         True,
@@ -191,8 +229,8 @@ class Kind(enum.Enum):
     )
     BOUNDS_NOTHING = (
         False,
-        "the conservative log-likelihood lies above the other: annealing fits these data better than the "
-        "model does, and bounds nothing here",
+        "the conservative log-likelihood lies above the one that it should bound: annealing fits these "
+        "data better than the model does, and bounds nothing here",
         None,
     )
     # of replica exchange
@@ -226,6 +264,43 @@ class Kind(enum.Enum):
         "{correlation:.2f} over ensembles, above {limit:.2f}; some have modes that others lack, and the "
         "error may be too small",
         Remedy(words="more sweeps or another base may help"),
+    )
+
+    # of nested sampling
+    RUNS_DISAGREE = (
+        True,
+        "independent runs disagree: log Z of {size} runs differs by up to {spread:.3g} ± {error:.2g}; live "
+        "points have lost modes, or their walks are too short",
+        None,
+    )
+    UNREACHED_PEAK = (
+        True,
+        "uphill from live points the likelihood rises {gap:.1f} nats above the highest of them, and they "
+        "did not come there: a mode is lost",
+        None,
+    )
+    OUT_OF_EVALUATIONS = (
+        True,
+        "the limit of {limit:,} evaluations was reached while live points held {share:.0%} of the evidence "
+        "so far: log Z may be far too low",
+        None,
+    )
+    STILL_RISING = (
+        True,
+        "the likelihood still rises where the prior mass has shrunk by {shrinkage:.0f} nats, as far as "
+        "positions can be resolved: the density may be improper, unbounded, or wider than the prior",
+        Remedy(words="check the density, or take a wider prior"),
+    )
+    FAILED_SLICES = (
+        True,
+        "slices found no new point: {failed:,} of {size:,}; walks stay where they are, and log Z may be "
+        "off on either side",
+        None,
+    )
+    NAN_LIKELIHOOD = (
+        True,
+        "the density was NaN at {size:,} positions, which were taken as a likelihood of zero",
+        Remedy(words="return a number or -inf everywhere"),
     )
 
     def __init__(self, is_fatal: bool, words: str, remedy: Remedy | None):

@@ -23,6 +23,10 @@ class Remedy:
     num_sweeps: int | None = None
     """Of replica exchange."""
     num_chains: int | None = None
+    num_live: int | None = None
+    """Of nested sampling."""
+    num_inner_steps: int | None = None
+    """Of nested sampling."""
     target_std_err: float | None = None
     conservative: bool | None = None
     """Of a log-likelihood."""

@@ -11,7 +11,7 @@ from annealz.estimators.in_python import in_python
 from annealz.estimators.kind import Kind
 from annealz.estimators.note import messages_of
 
-__all__ = ["Found", "Status", "against_exact", "check_level", "status_of"]
+__all__ = ["Found", "Judged", "Status", "against_exact", "check_level", "status_of"]
 
 
 class _Badge:
@@ -23,20 +23,24 @@ class _Badge:
         return status_html(self)  # pyright: ignore[reportArgumentType]
 
 
-class Status(_Badge, enum.Enum):
-    """How far an estimate can be trusted.
+class Status(_Badge, enum.StrEnum):
+    """How far an estimate can be trusted: a string, and true if it is ok.
 
     Examples
     --------
     >>> import annealz
     >>> annealz.Status("ok") is annealz.Status.OK, annealz.Status.UNRELIABLE.value
     (True, 'unreliable')
+    >>> annealz.Status.OK == "ok", bool(annealz.Status.OK), bool(annealz.Status.UNRELIABLE)
+    (True, True, False)
     >>> from annealz.testing import random_rbm
     >>> estimate = annealz.estimate_log_z(
     ...     random_rbm(4, 6), base="uniform", num_steps=100, num_chains=10, second_opinion=False
     ... )
     >>> estimate.status
     <Status.UNRELIABLE: 'unreliable'>
+    >>> estimate.ok
+    False
     >>> estimate.messages[0]
     'chains are too few to diagnose their weights: 10, at least 25 are needed; try num_chains=100.'
     """
@@ -44,8 +48,27 @@ class Status(_Badge, enum.Enum):
     OK = "ok"
     UNRELIABLE = "unreliable"
 
+    def __bool__(self) -> bool:
+        return self is Status.OK
 
-class Found:
+
+class Judged:
+    """What has a status."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is ok.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> annealz.log_bayes_factor((-10.0, 0.03), (-12.0, 0.04)).ok
+        True
+        """
+        return self.status is Status.OK  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class Found(Judged):
     """What every diagnosis reports of its findings."""
 
     findings: Findings

@@ -158,6 +158,7 @@ def judge_two_sided(
     are_exact: bool,
     log_z0: float = 0.0,
     ancestors: np.ndarray | None = None,
+    are_forward: bool = True,
     forward_judgement: Judgement | None = None,
 ) -> TwoSided:
     """log Z_B / Z_A from two sides, with its error and its status.
@@ -170,6 +171,8 @@ def judge_two_sided(
     log_z0 : log Z_A, so that messages can state log Z
     ancestors : (reverse chains,), which forward chain each reverse chain comes from; of draws that are not
         exact. Without them an unreliable forward verdict is kept.
+    are_forward : False where ancestors are independent draws from elsewhere instead, such as a trace: the
+        error counts their copies as relatives, and an unreliable forward verdict is kept all the same.
     forward_judgement : the diagnosis of the forward work, if it is known already
 
     Examples
@@ -188,10 +191,12 @@ def judge_two_sided(
     forward, reverse = np.asarray(forward, np.float64), np.asarray(reverse, np.float64)
     joined, bounds = bar(forward, reverse), sandwich(forward, reverse)
     alone, alone_std_err = log_mean(forward), delta_std_err(forward)
-    kin, std_err = None, joined.std_err
+    kin, std_err, copies = None, joined.std_err, 1.0
     if not are_exact and ancestors is not None:
         kin = kinship(reverse, ancestors)
         std_err = max(std_err, related_std_err(forward, reverse, ancestors))
+        if not are_forward:
+            kin, copies = None, _design_effect(kin, reverse.size)
     found: list[Finding] = []
     if min(forward.size, reverse.size) < _MIN_CHAINS:
         more, sizes = Remedy(num_chains=10 * _MIN_CHAINS), _by_side(forward.size, reverse.size)
@@ -199,7 +204,7 @@ def judge_two_sided(
     elif min(joined.effective) < _MIN_EFFECTIVE or joined.std_err == np.inf:
         meet = _by_side(*joined.effective)
         found.append(Finding.of(Kind.LITTLE_OVERLAP, **meet, needed=_MIN_EFFECTIVE))
-    found += _of_work(forward, reverse, joined, bounds)
+    found += _of_work(forward, reverse, joined, bounds, copies)
     if not are_exact:
         share = float(np.mean(reverse - joined.log_ratio > np.log(forward.size) + _REACH))
         if -np.log1p(-min(share, 0.999)) > std_err:
@@ -217,18 +222,25 @@ def _by_side(forward: float, reverse: float) -> dict[str, Any]:
     return {"forward": forward, "reverse": reverse}
 
 
+def _design_effect(kin: Kinship, size: int) -> float:
+    """By how much copies of draws widen the error of mean reverse work: sqrt(1 + (copies - 1) r)."""
+    correlation = np.clip(np.nan_to_num(kin.correlation, nan=0.0), 0, 1)
+    return float(np.sqrt(1 + (size / kin.num_ancestors - 1) * correlation))
+
+
 def _of_work(
-    forward: np.ndarray, reverse: np.ndarray, joined: Bar, bounds: Sandwich
+    forward: np.ndarray, reverse: np.ndarray, joined: Bar, bounds: Sandwich, copies: float = 1.0
 ) -> list[Finding]:
     """What the work of either side, or of the two together, shows to be wrong."""
     found: list[Finding] = []
     variance, side = max((forward.var(), "forward"), (reverse.var(), "reverse"))
     if variance >= _MAX_VARIANCE:
         found.append(Finding.of(Kind.WIDE_WORK, side=side, variance=variance, limit=_MAX_VARIANCE))
-    if bounds.gap < -_MAX_Z * bounds.gap_std_err:
-        found.append(Finding.of(Kind.NEGATIVE_GAP, size=-bounds.gap, std_err=bounds.gap_std_err))
-    elif abs(joined.crooks_z) > _MAX_Z:
-        found.append(Finding.of(Kind.UNEQUAL_WORK, z=joined.crooks_z))
+    gap_std_err, crooks_z = copies * bounds.gap_std_err, joined.crooks_z / copies
+    if bounds.gap < -_MAX_Z * gap_std_err:
+        found.append(Finding.of(Kind.NEGATIVE_GAP, size=-bounds.gap, std_err=gap_std_err))
+    elif abs(crooks_z) > _MAX_Z:
+        found.append(Finding.of(Kind.UNEQUAL_WORK, z=crooks_z))
     return found
 
 

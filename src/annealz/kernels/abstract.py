@@ -23,6 +23,8 @@ class Tuned(NamedTuple):
     kernel: "AbstractKernel"
     sweeps: int
     seconds: float
+    starts: int = 0
+    """Chains that were started, each with one evaluation of the density."""
 
 
 class AbstractKernel(eqx.Module):
@@ -58,8 +60,8 @@ class AbstractKernel(eqx.Module):
 
     @property
     def evaluations(self) -> int | None:
-        """Evaluations of the density, with or without gradient, that a sweep takes: the one that the weight
-        needs is among them. None where that is not how a sweep is counted.
+        """Evaluations of the density, with or without gradient, that a sweep takes. A chain takes one more
+        where it starts. None where that is not how a sweep is counted.
         """
         return None
 

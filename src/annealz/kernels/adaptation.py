@@ -29,9 +29,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Bits, Stream, derive_seed
-from annealz.core.weights import effective_sample_size, resample
+from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.tempered import ZERO_DENSITY
 
 __all__ = [
     "AbstractTunedKernel",
@@ -39,7 +40,6 @@ __all__ = [
     "Tuning",
     "adapt",
     "as_tuning",
-    "log_density_and_gradient",
 ]
 
 _MOST_CHAINS, _LEAST_CHAINS = 128, 32
@@ -48,6 +48,7 @@ _USUAL_TEMPERATURES = 12
 _MOST_TEMPERATURES = 200
 _EFFECTIVE = 0.5  # of the chains, on the next temperature
 _NUM_KNOTS = 33  # of what is frozen, whatever the number of temperatures: one compiled program
+_LEAST_SPACING = 1e-4  # between temperatures, of the lower one
 _PRIOR_CHAINS = 8  # that vote for the scales of the temperature before
 
 
@@ -98,15 +99,11 @@ class AbstractTunedKernel(AbstractKernel):
             )
         return self.move(bits, x, path, beta, *self.tuning.at(beta))[0]
 
-    def coordinates(self, x) -> Float[Array, "chains dim"]:
-        """What is scaled of a state."""
-        return x
-
     def tuned(self, path: AbstractPath, *, seed: int, budget: int) -> Tuned:
         if self.tuning is not None:
             return Tuned(self, 0, 0.0)
         found = adapt(path, self, seed=seed, budget=budget)
-        return Tuned(self.with_tuning(found.tuning), found.sweeps, found.seconds)
+        return Tuned(self.with_tuning(found.tuning), found.sweeps, found.seconds, found.starts)
 
     def with_tuning(self, tuning: Tuning | None) -> Self:
         """The same with this step and these scales."""
@@ -118,19 +115,18 @@ def as_tuning(step_size: ArrayLike | None) -> Tuning | None:
     return None if step_size is None else Tuning.constant(float(np.asarray(step_size)))
 
 
-def log_density_and_gradient(path: AbstractPath, x, beta):
-    """log p*_beta of every chain, and its gradient in x."""
-    values, pull = jax.vjp(lambda x: path.log_density(x, beta), x)
-    return values, pull(jnp.ones_like(values))[0]
-
-
 class Adaptation(NamedTuple):
     """What the pilot found, where its chains ended, and what it took."""
 
     tuning: Tuning
     x: jax.Array
-    temperatures: int
+    betas: np.ndarray
+    """The temperatures, from 0 to 1."""
+    log_ratio: float
+    """log of Z_1 / Z_0 by the way, rough."""
     sweeps: int
+    starts: int
+    """Chains, each with one evaluation where it starts."""
     seconds: float
 
 
@@ -142,18 +138,32 @@ class _Temperature(NamedTuple):
     log_scales: Any
 
 
-def adapt(path: AbstractPath, kernel: AbstractTunedKernel, *, seed: int, budget: int) -> Adaptation:
-    """Step and scales along beta, for about `budget` sweeps: more if many temperatures are needed."""
+def adapt(
+    path: Any,
+    kernel: AbstractTunedKernel,
+    *,
+    seed: int,
+    budget: int,
+    num_chains: int | None = None,
+) -> Adaptation:
+    """Step and scales along beta, for about `budget` sweeps: more if many temperatures are needed.
+
+    `num_chains` takes so many chains instead, each for as many sweeps.
+
+    `path` is that of the states that the kernel moves (`kernel.extend`).
+    """
     began = time.monotonic()
     each = budget / _USUAL_TEMPERATURES
     count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
     sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))
+    count = count if num_chains is None else num_chains
     stream, chains = Stream(seed, "tuning"), indices(count)
     generator = np.random.default_rng(derive_seed(seed, "tuning", "resampling"))
-    x = path.sample(stream.at(0, chains))
-    dim = kernel.coordinates(x).shape[-1]
+    path = path.unnamed()
+    x = _started(path, stream, chains)
+    dim = path.split(x).z.shape[-1]
     log_step, log_scales = np.log(dim**-0.25), np.zeros(dim)
-    beta, temperatures = 0.0, []
+    beta, log_ratio, temperatures = 0.0, 0.0, []
     while True:
         here = _Temperature(*(on_device(a) for a in (beta, log_step, log_scales)))
         done = np.int32(len(temperatures) * sweeps)
@@ -162,15 +172,26 @@ def adapt(path: AbstractPath, kernel: AbstractTunedKernel, *, seed: int, budget:
         if beta == 1:
             break
         beta, log_weights = _next(path, x, beta, len(temperatures))
+        log_ratio += log_mean(log_weights)
         x = x[resample(log_weights, generator)]
-        spread = np.asarray(kernel.coordinates(x), np.float64).var(0)
+        spread = np.asarray(path.split(x).z, np.float64).var(0)
         old = np.exp(2 * log_scales)
         new = (count * spread + _PRIOR_CHAINS * old) / (count + _PRIOR_CHAINS)
         log_scales = np.log(new) / 2
-    tuning = _frozen(temperatures)
     return Adaptation(
-        tuning, x, len(temperatures), len(temperatures) * sweeps * count, time.monotonic() - began
+        _frozen(temperatures),
+        x,
+        np.array([one.beta for one in temperatures]),
+        log_ratio,
+        len(temperatures) * sweeps * count,
+        count,
+        time.monotonic() - began,
     )
+
+
+@eqx.filter_jit
+def _started(path, stream, chains):
+    return path.sample(stream.at(0, chains))
 
 
 @eqx.filter_jit
@@ -196,10 +217,17 @@ def _log_ratio(path, x, beta0, beta1):
 
 
 def _next(path: AbstractPath, x, beta: float, temperatures: int) -> tuple[float, np.ndarray]:
-    """The next temperature, and the log weights of the chains there."""
+    """The next temperature, and the log weights of the chains there.
+
+    Chains where the density is zero have no weight at any temperature, and are not counted.
+    """
+    slopes = _slopes(path, x)
 
     def weights(other: float) -> np.ndarray:
-        ratio = np.asarray(_log_ratio(path, x, np.float32(beta), np.float32(other)), np.float64)
+        if slopes is not None:
+            ratio = (other - beta) * slopes
+        else:
+            ratio = np.asarray(_log_ratio(path, x, np.float32(beta), np.float32(other)), np.float64)
         if not np.isfinite(ratio).any():
             raise ValueError(
                 f"the log density is infinite or NaN on all {len(ratio)} chains of the pilot at beta = "
@@ -207,17 +235,32 @@ def _next(path: AbstractPath, x, beta: float, temperatures: int) -> tuple[float,
             )
         return np.where(np.isfinite(ratio), ratio, -np.inf)
 
+    alive = x.shape[0] if slopes is None else int((slopes > ZERO_DENSITY / 2).sum())
+
     def is_near(other: float) -> bool:
-        return effective_sample_size(weights(other)) >= _EFFECTIVE * x.shape[0]
+        return effective_sample_size(weights(other)) >= _EFFECTIVE * alive
 
     if temperatures >= _MOST_TEMPERATURES or is_near(1.0):
         return 1.0, weights(1.0)
     low, high = beta, 1.0
-    for _ in range(30):
+    for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if is_near(middle) else (low, middle)
-    other = float(np.float32(max(low, beta + 1e-7)))
-    return other, weights(other)
+    other = float(np.float32(max(low, beta + _LEAST_SPACING * max(beta, 1e-6))))
+    return min(other, 1.0), weights(min(other, 1.0))
+
+
+def _slopes(path: Any, x) -> np.ndarray | None:
+    """U of every chain where it does not depend on beta and takes no evaluation; -inf for zero density."""
+    if not getattr(path, "carries_value", False):
+        return None
+    slopes = np.asarray(path.slope(x, 0.0), np.float64)
+    if np.isfinite(slopes).any() and not (slopes > ZERO_DENSITY / 2).any():
+        raise ValueError(
+            f"the density is zero on all {slopes.size} chains of the pilot: give a base, or starts, "
+            "where it is not."
+        )
+    return np.where(slopes > ZERO_DENSITY / 2, slopes, np.where(np.isnan(slopes), np.nan, -np.inf))
 
 
 def _frozen(temperatures: list[_Temperature]) -> Tuning:

@@ -13,23 +13,19 @@ A sweep R F M (M first) is therefore not reversible, and its reversal makes the 
 
     M F R        R first, then F, then M.
 
-Weights depend on positions alone. L leapfrog steps cost L + 1 evaluations.
+Weights depend on positions alone. L leapfrog steps cost L evaluations: value and gradient at their end are
+carried to the next sweep (`paths/phase.py`).
 """
 
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.random import Bits
-from annealz.kernels.adaptation import (
-    AbstractTunedKernel,
-    Tuning,
-    as_tuning,
-    log_density_and_gradient,
-)
+from annealz.kernels.adaptation import AbstractTunedKernel, Tuning, as_tuning
+from annealz.kernels.leapfrog import accepted, leapfrog
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.phase import PhasePath
 
@@ -86,25 +82,23 @@ class HAIS(AbstractTunedKernel):
 
     @property
     def evaluations(self) -> int:
-        return self.num_leapfrog + 1
+        return self.num_leapfrog
 
     def extend(self, path: AbstractPath) -> PhasePath:
-        return path if isinstance(path, PhasePath) else PhasePath(path)
-
-    def coordinates(self, x):
-        return x[:, 0]
+        if isinstance(path, PhasePath):
+            return path
+        return PhasePath(path, has_momentum=True, has_gradient=True)
 
     def move(self, bits: Bits, x, path: Any, beta, step, scales):
-        u, p = x[:, 0] / scales, x[:, 1]
+        phase = path.split(x)
         if self.is_reversed:
-            p = -self._refreshed(bits, p, step)
-        new_u, new_p, gain = self._trajectory(path, u, p, beta, step, scales)
-        gain = jnp.where(jnp.isnan(gain), -jnp.inf, gain)
-        accept = (jnp.log(bits.uniforms(1, draw=1)[:, 0]) < gain)[:, None]
-        u, p = jnp.where(accept, new_u, u), jnp.where(accept, -new_p, p)
+            phase = phase._replace(p=-self._refreshed(bits, phase.p, step))
+        moved, gain = leapfrog(path, phase, beta, step, scales, self.num_leapfrog)
+        moved = moved._replace(p=-moved.p)
+        phase, acceptance = accepted(bits.uniforms(1, draw=1)[:, 0], gain, moved, phase)
         if not self.is_reversed:
-            p = self._refreshed(bits, -p, step)
-        return jnp.stack([u * scales, p], axis=1), jnp.exp(jnp.minimum(gain, 0))
+            phase = phase._replace(p=self._refreshed(bits, -phase.p, step))
+        return path.join(phase), acceptance
 
     def reversed(self) -> "HAIS":
         other = HAIS(self.num_leapfrog, self.persistence, is_reversed=not self.is_reversed)
@@ -113,23 +107,3 @@ class HAIS(AbstractTunedKernel):
     def _refreshed(self, bits: Bits, p, step) -> Float[Array, "chains dim"]:
         kept = jnp.exp(-step * self.num_leapfrog / self.persistence)
         return kept * p + jnp.sqrt(1 - kept**2) * bits.normals(p.shape[-1], draw=0)
-
-    def _trajectory(self, path: PhasePath, u, p, beta, step, scales):
-        """Where leapfrog leads, and H before minus H after."""
-
-        def field(u):
-            value, gradient = log_density_and_gradient(path.positions, u * scales, beta)
-            return value, gradient * scales
-
-        def leap(_, state):
-            u, p, _, gradient = state
-            p = p + step / 2 * gradient
-            u = u + step * p
-            value, gradient = field(u)
-            return u, p + step / 2 * gradient, value, gradient
-
-        start, gradient = field(u)
-        new_u, new_p, end, _ = jax.lax.fori_loop(
-            0, self.num_leapfrog, leap, (u, p, start, gradient)
-        )
-        return new_u, new_p, end - start + ((p**2).sum(-1) - (new_p**2).sum(-1)) / 2

@@ -8,6 +8,8 @@ from annealz.models.exact import exact_samples as exact_samples
 from annealz.models.exact_ising import CRITICAL_COUPLING as CRITICAL_COUPLING
 from annealz.models.exact_ising import square_ising_log_z as square_ising_log_z
 from annealz.models.from_numpyro import from_numpyro as from_numpyro
+from annealz.models.from_prior import from_prior as from_prior
+from annealz.models.from_pymc import from_pymc as from_pymc
 from annealz.models.gaussian_rbm import GaussianRBM as GaussianRBM
 from annealz.models.ising import Ising as Ising
 from annealz.models.ising_lattice import SquareIsing as SquareIsing

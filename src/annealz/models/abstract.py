@@ -50,6 +50,10 @@ class AbstractModel(eqx.Module):
 
     marginals: ClassVar[tuple[str, ...]] = ("visible",)
     """The sets of variables that may be annealed, the others summed out."""
+    usual_chains: ClassVar[int] = 1000
+    """How many are annealed by default."""
+    searched_bases: ClassVar[tuple[str, ...]] = ()
+    """Names of bases that only a pilot finds; `choose_base` gives a stand-in for them."""
 
     @property
     @abc.abstractmethod

@@ -1,26 +1,36 @@
-"""Any log density over the reals, from a Python function that JAX can differentiate.
+"""Any log density over the reals, from a Python function: of JAX, with its gradients, or of NumPy.
 
     log p*(x) = fn(x),    x (dim,) unconstrained,    Z = ∫ exp fn(x) dx
 
 In Bayesian terms, with fn the log of prior times likelihood, log Z is the log evidence.
+
+The digest of a density is that of the program that JAX makes of its function, with the constants in it. Of
+functions that are called on the host (NumPy's) the instructions, constants, defaults, what they close over
+and what they read of their module count.
 """
 
-import hashlib
-import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.arrays import on_device
+from annealz.core.failures import one_line
+from annealz.core.storage.program import program_digest
 from annealz.models.abstract import AbstractModel
+from annealz.models.functions.abstract import AbstractFunction, Offset
+from annealz.models.functions.recognise import as_function
+from annealz.models.layout import Layout
+from annealz.models.parameters import Parameters
+from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["LogDensity"]
 
-BASES = ("auto", "laplace", "pilot", "standard")
+_NUM_POINTS = 8
+BASES = ("auto", "laplace", "mixture", "pilot", "prior", "standard", "wide")
 
 
 class LogDensity(AbstractModel):
@@ -28,10 +38,20 @@ class LogDensity(AbstractModel):
 
     Parameters
     ----------
-    fn : log p*(x) of one position (dim,), a scalar; differentiable by JAX, finite everywhere
-    dim : how many real variables
+    fn : log p*(x) of one position (dim,), a scalar; -inf where the density is zero. Written with jax.numpy
+        it is differentiated; written with NumPy it is recognised, called on the host in float64, and has
+        no gradients.
+    dim : how many real variables; or an example of the parameters, a dictionary or any pytree of real
+        arrays, which `fn` then takes
     name : what results call it
     starts : (points, dim) where to look for modes, beside the origin; by default some draws around it
+    prior : the base that the density is a product with, if any: where chains start by default
+    parameters : names of the variables, and the way to their own space; by default those of the example,
+        or one vector x
+    is_differentiable : False keeps JAX from taking gradients of `fn`; chains then walk at random
+    vectorized : whether `fn` takes many positions at once, (points, dim), and returns as many numbers
+    dtype : "float32" or "float64", in which a function of JAX is evaluated. By default float32, unless
+        JAX is set to float64. Functions of NumPy are called in float64.
 
     Examples
     --------
@@ -48,69 +68,125 @@ class LogDensity(AbstractModel):
     ... )
     >>> abs(estimate.log_z - 1.8379) < 5 * estimate.std_err  # log 2 pi
     True
+    >>> def fn(p):
+    ...     return -0.5 * (p["mean"] ** 2 + jnp.sum(p["effects"] ** 2))
+    >>> annealz.LogDensity(fn, {"mean": 0.0, "effects": jnp.zeros(3)}).dim
+    4
     """
 
-    fn: Callable[[Array], Array]
+    usual_chains: ClassVar[int] = 256
+    searched_bases: ClassVar[tuple[str, ...]] = ("auto", "laplace", "mixture", "pilot", "wide")
+
+    fn: AbstractFunction
     starts: Float[Array, "points dim"] | None
+    prior: AbstractBase | None
+    """The exact base, of a density that is prior times likelihood."""
     dim: int = eqx.field(static=True)
     label: str = eqx.field(static=True)
+    parameters: Parameters = eqx.field(static=True)
+    """How positions are shown: by name, in the parameters' own space."""
+    is_differentiable: bool = eqx.field(static=True)
+    """Whether JAX can take gradients of the function."""
 
     def __init__(
         self,
-        fn: Callable[[Array], Array],
-        dim: int,
+        fn: Callable[[Any], Any],
+        dim: Any,
         name: str | None = None,
         *,
         starts: ArrayLike | None = None,
+        prior: AbstractBase | None = None,
+        parameters: Parameters | None = None,
+        is_differentiable: bool = True,
+        vectorized: bool = False,
+        dtype: str | None = None,
     ):
         if not callable(fn):
             raise ValueError(f"fn must be a function of one position, got {type(fn).__name__}.")
-        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
-            raise ValueError(f"dim must be a whole number of variables, at least 1, got {dim!r}.")
+        layout, point = _layout(dim)
         points = None if starts is None else np.asarray(starts, np.float32)
-        if points is not None and (points.ndim != 2 or points.shape[1] != dim):
-            raise ValueError(f"starts must have shape (points, {dim}), got {points.shape}.")
-        self.fn, self.dim = fn, int(dim)
-        self.starts = None if points is None else jnp.asarray(points)
-        self.label = name or f"density-{dim}"
+        if points is not None and (points.ndim != 2 or points.shape[1] != layout.dim):
+            raise ValueError(f"starts must have shape (points, {layout.dim}), got {points.shape}.")
+        self.dim = layout.dim
+        self.starts = None if points is None else on_device(points)
+        self.label = name or f"density-{layout.dim}"
+        precision = check_dtype(dtype)
+        self.fn = (
+            fn
+            if isinstance(fn, AbstractFunction)
+            else as_function(
+                fn, layout, point, label=self.label, vectorized=vectorized, dtype=precision
+            )
+        )
+        self.prior = prior
+        self.is_differentiable = is_differentiable and self.fn.is_differentiable
+        self.parameters = layout.parameters() if parameters is None else parameters
 
     @property
     def name(self) -> str:
         return self.label
 
     @property
-    def digest(self) -> str:
-        """SHA-256 of the program that JAX makes of the function, and of the constants in it."""
-        program = jax.make_jaxpr(self.fn)(jnp.zeros(self.dim, jnp.float32))
-        text = re.sub(r"0x[0-9a-f]+", "", str(program.jaxpr))
-        hasher = hashlib.sha256(f"density {self.dim} {text}".encode())
-        for constant in _constants(program):
-            array = np.asarray(constant)
-            hasher.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
-        return hasher.hexdigest()
+    def note(self) -> str | None:
+        """What users should know of how the function is evaluated, in a line, if anything."""
+        return self.fn.note
 
-    def log_density(self, x: Float[Array, "chains dim"]) -> Float[Array, " chains"]:
-        """log p*(x)."""
-        return jax.vmap(self.fn)(x)
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the program that JAX makes of the function, its constants, and what it calls."""
+        return program_digest(f"density {self.dim}", self.fn.program(self.dim))
+
+    def log_density(
+        self, x: Float[Array, "chains dim"], offset: Offset = 0.0
+    ) -> Float[Array, " chains"]:
+        """log p*(x) - offset, subtracted before anything is rounded to float32."""
+        return jax.vmap(lambda x: self.fn.value(x, offset))(x)
+
+    def value_and_gradient(
+        self, x: Float[Array, "chains dim"], offset: Offset = 0.0
+    ) -> tuple[Float[Array, " chains"], Float[Array, "chains dim"]]:
+        """log p*(x) - offset and its gradient in x, of every chain, float32."""
+        return jax.vmap(lambda x: self.fn.value_and_gradient(x, offset))(x)
+
+    def rounding(self, x: ArrayLike) -> float:
+        """Root mean square of the rounding error of one value near these points (points, dim).
+
+        Float32 is compared with float64; 0 for a density that is evaluated in float64.
+        """
+        return self.fn.rounding(np.asarray(x).reshape(-1, self.dim))
 
     def check(self) -> None:
+        """Refuse a function that is NaN wherever it is looked at; NumPy's are seen when they are called."""
+        if not self.fn.is_differentiable:
+            return
+        rows = self._first_points()
         try:
-            out = jax.eval_shape(self.fn, jnp.zeros(self.dim, jnp.float32))
-        except Exception as error:
+            values = np.asarray(_evaluated(self, rows))
+        except TypeError as error:
             raise ValueError(
-                f"fn of {self.name} must take one position of shape ({self.dim},), and it failed on one: "
-                f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}."
+                f"fn of {self.name} uses what JAX cannot compile in float64 as part of a float32 program "
+                f"({one_line(error)}): take dtype='float32', or set jax_enable_x64 yourself."
             ) from error
-        shape = getattr(out, "shape", None)
-        if shape != () or not jnp.issubdtype(out.dtype, jnp.floating):
+        if np.isnan(values).all():
             raise ValueError(
-                f"fn of {self.name} must return one real number, the log density of its position, got "
-                f"{'shape ' + str(shape) if shape else out}."
+                f"fn of {self.name} must return a real number or -inf, got NaN at x = {rows[0].tolist()} "
+                f"and at {len(rows) - 1} other points: look for logarithms of negative numbers and for "
+                "0 * inf."
             )
 
+    def _first_points(self) -> np.ndarray:
+        """The starts, or the origin and points around it."""
+        if self.starts is not None:
+            return np.asarray(self.starts)[:_NUM_POINTS]
+        rows = np.random.default_rng(0).normal(size=(_NUM_POINTS, self.dim)).astype(np.float32)
+        rows[0] = 0
+        return rows
+
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """A GaussianBase, or one by name: standard, laplace, pilot; auto is pilot."""
-        from annealz.models.fit_base import fit_laplace, fit_pilot
+        """The base that is given, or the prior or a standard Gaussian by name.
+
+        The other names are found by pilots when a run is prepared; a standard Gaussian stands in for them.
+        """
         from annealz.paths.bases.gaussian import GaussianBase
 
         if not isinstance(base, str) or data is not None:
@@ -119,24 +195,55 @@ class LogDensity(AbstractModel):
             raise ValueError(
                 f"unknown base {base!r}: choose one of {', '.join(BASES)}, or give a GaussianBase."
             )
-        if base == "standard":
+        if base != "prior":
             return GaussianBase.standard(self.dim)
-        return fit_laplace(self) if base == "laplace" else fit_pilot(self)
+        if self.prior is None:
+            raise ValueError(f"{self.name} has no prior to start from: choose another base.")
+        return self.prior
 
     def kernel(self):
         from annealz.kernels.hais import HAIS
+        from annealz.kernels.metropolis import RandomWalk
 
-        return HAIS()
-
-
-def _constants(program: Any) -> Iterator[Any]:
-    """Those of a program and of the programs inside it."""
-    yield from getattr(program, "consts", ())
-    for equation in getattr(program, "jaxpr", program).eqns:
-        for node in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
-            if _is_program(node):
-                yield from _constants(node)
+        return HAIS() if self.is_differentiable else RandomWalk()
 
 
-def _is_program(node: Any) -> bool:
-    return hasattr(node, "eqns") or hasattr(node, "jaxpr")
+@eqx.filter_jit
+def _evaluated(model: LogDensity, rows) -> Array:
+    return model.log_density(rows)
+
+
+def check_dtype(dtype: Any) -> str:
+    """float32 or float64; by default what JAX is set to."""
+    if dtype is None:
+        return "float64" if jax.config.read("jax_enable_x64") else "float32"
+    name = dtype if isinstance(dtype, str) else getattr(np.dtype(dtype), "name", "")
+    if name not in ("float32", "float64"):
+        raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}.")
+    return name
+
+
+def _layout(dim: Any) -> tuple[Layout, Any]:
+    """The layout of a vector of so many variables, or of an example; and a point to try NumPy on."""
+    if isinstance(dim, bool | np.bool_ | float | str | None) or (
+        isinstance(dim, int | np.integer) and dim < 1
+    ):
+        raise ValueError(
+            f"dim must be a whole number of variables, at least 1, or an example of the parameters, got "
+            f"{dim!r}."
+        )
+    if isinstance(dim, int | np.integer):
+        point = np.zeros(int(dim))
+        return Layout.of(point), point
+    try:
+        point = jax.tree.map(lambda leaf: np.array(leaf, np.float64), dim)
+        layout = Layout.of(point)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the example of the parameters must hold real numbers or arrays, got {dim!r}."
+        ) from error
+    if not layout.dim:
+        raise ValueError(
+            f"the example of the parameters must hold at least one number, got {dim!r}."
+        )
+    return layout, point

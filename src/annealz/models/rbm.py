@@ -9,6 +9,7 @@ Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import jax
@@ -20,6 +21,9 @@ from annealz.core.products import matmul
 from annealz.models.abstract import AbstractModel
 
 __all__ = ["RBM", "real_array"]
+
+
+_NAMES = ("weights", "hidden_bias", "visible_bias")
 
 
 class RBM(AbstractModel):
@@ -66,6 +70,14 @@ class RBM(AbstractModel):
         self.hidden_bias = on_device(hidden_bias)
         self.visible_bias = on_device(visible_bias)
         self.visible_means = None if visible_means is None else on_device(visible_means)
+        _check_shapes(
+            {
+                "weights": self.weights.shape,
+                "hidden_bias": self.hidden_bias.shape,
+                "visible_bias": self.visible_bias.shape,
+            }
+            | ({} if self.visible_means is None else {"visible_means": self.visible_means.shape})
+        )
 
     @classmethod
     def checked(cls, weights, hidden_bias, visible_bias, visible_means=None) -> Self:
@@ -74,15 +86,7 @@ class RBM(AbstractModel):
         if visible_means is not None:
             arrays["visible_means"] = visible_means
         arrays = {name: real_array(name, array) for name, array in arrays.items()}
-        shape = arrays["weights"].shape
-        if len(shape) != 2 or 0 in shape:
-            raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
-        for name, axis in (("hidden_bias", 0), ("visible_bias", 1), ("visible_means", 1)):
-            if name in arrays and arrays[name].shape != (shape[axis],):
-                raise ValueError(
-                    f"weights of shape {shape} (hidden, visible) need {name} of shape "
-                    f"({shape[axis]},), got shape {arrays[name].shape}."
-                )
+        _check_shapes({name: array.shape for name, array in arrays.items()})
         return cls(**arrays)
 
     @classmethod
@@ -96,6 +100,56 @@ class RBM(AbstractModel):
                 f"{type(estimator).__name__} without {', '.join(missing)}: fit it first."
             )
         return cls.checked(*(getattr(estimator, name) for name in names))
+
+    @classmethod
+    def from_state_dict(
+        cls,
+        state_dict: Mapping[str, Any],
+        keys: Mapping[str, str] | None = None,
+        transpose: bool | None = None,
+    ) -> Self:
+        """The RBM of arrays by name, such as the `state_dict()` of a PyTorch module.
+
+        Parameters
+        ----------
+        state_dict : arrays or CPU tensors by name
+        keys : what "weights", "hidden_bias" and "visible_bias" are called there, and "visible_means", if
+            they are known
+        transpose : whether the weights are (visible, hidden) there; it can be left out where the biases
+            show it
+
+        Examples
+        --------
+        >>> import annealz
+        >>> import numpy as np
+        >>> held = {"W": np.zeros((3, 2)), "h": np.zeros(2), "v": np.zeros(3)}
+        >>> keys = {"weights": "W", "hidden_bias": "h", "visible_bias": "v"}
+        >>> annealz.RBM.from_state_dict(held, keys).name
+        'rbm-2x3'
+        """
+        named = {name: (keys or {}).get(name, name) for name in _NAMES}
+        missing = [key for name, key in named.items() if key not in state_dict]
+        if missing:
+            held = ", ".join(f"{key} {tuple(np.shape(one))}" for key, one in state_dict.items())
+            raise ValueError(
+                f"state_dict lacks {', '.join(missing)}: say by keys={{...}} what weights, hidden_bias and "
+                f"visible_bias are called; it holds {held or 'nothing'}."
+            )
+        arrays = {name: real_array(name, state_dict[key]) for name, key in named.items()}
+        if keys and "visible_means" in keys:
+            arrays["visible_means"] = real_array("visible_means", state_dict[keys["visible_means"]])
+        turned = arrays["hidden_bias"].shape + arrays["visible_bias"].shape
+        shape = arrays["weights"].shape
+        if transpose is None:
+            if shape == turned[::-1] and len({*turned}) < 2:
+                raise ValueError(
+                    f"weights of shape {shape} may be (hidden, visible) or (visible, hidden): give "
+                    "transpose=False or transpose=True."
+                )
+            transpose = shape == turned[::-1]
+        if transpose:
+            arrays["weights"] = arrays["weights"].T
+        return cls.checked(**arrays)
 
     @property
     def num_hidden(self) -> int:
@@ -195,6 +249,19 @@ class RBM(AbstractModel):
         from annealz.models.exact import exact_samples
 
         return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
+
+
+def _check_shapes(shapes: dict[str, tuple[int, ...]]) -> None:
+    """Refuse what does not belong together."""
+    shape = shapes["weights"]
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
+    for name, axis in (("hidden_bias", 0), ("visible_bias", 1), ("visible_means", 1)):
+        if name in shapes and shapes[name] != (shape[axis],):
+            raise ValueError(
+                f"weights of shape {shape} (hidden, visible) need {name} of shape "
+                f"({shape[axis]},), got shape {shapes[name]}."
+            )
 
 
 def real_array(name: str, value) -> np.ndarray:

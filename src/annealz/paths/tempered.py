@@ -4,25 +4,34 @@
     U(x)           = f(x) - log p*_A(x)                            whatever beta
     log ratio      = (beta1 - beta0) U(x)                          exact, one evaluation of f
 
-From a Gaussian N(m, S S^T) the states are its own coordinates z, x = m + S z, so that at beta = 0 they are
-all alike and a kernel need not know S. log p*_A is then -|z|^2 / 2. Both ends are counted as densities
-of x, dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own.
+From a base that has a frame, x = m + S z (`bases/frame.py`), the states are its own coordinates z, so that
+at beta = 0 they are all alike and a kernel need not know S. Both ends are counted as densities of x,
+dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own.
+
+A base may carry an offset c near the largest f. The path is then that of f - c, which float32 holds with
+more digits where f itself was computed in float64, and c is added to log Z_A.
+
+Where f is -inf the density is zero. There f counts as -1e18, which is finite, so that no sum becomes NaN,
+and makes any weight zero.
 """
 
 from typing import TYPE_CHECKING
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.bases.abstract import AbstractBase
-from annealz.paths.bases.gaussian import GaussianBase
+from annealz.paths.bases.frame import AbstractFrameBase
 
 if TYPE_CHECKING:
     from annealz.models.abstract import AbstractModel
 
-__all__ = ["TemperedPath"]
+__all__ = ["ZERO_DENSITY", "TemperedPath"]
+
+ZERO_DENSITY = -1e18  # log of no density; its square fits into float32
 
 
 class TemperedPath(AbstractPath):
@@ -55,30 +64,56 @@ class TemperedPath(AbstractPath):
 
     @property
     def log_z0(self) -> float:
-        return self.base.log_z
+        offset = self._offset
+        return self.base.log_z + (0.0 if offset is None else float(offset))
 
     def sample(self, bits: Bits) -> Float[Array, "chains ..."]:
-        if isinstance(self.base, GaussianBase):
-            return bits.normals(self.base.dim, draw=0)
+        if isinstance(self.base, AbstractFrameBase):
+            return self.base.sample_unit(bits)
         return self.base.sample(bits)
 
     def log_density(self, x, beta):
-        return self._base_density(x) + beta * self.slope(x, beta)
+        return self.base_value(x) + beta * self.slope(x, beta)
 
     def log_ratio(self, x, beta0, beta1):
         return (beta1 - beta0) * self.slope(x, beta0)
 
     def slope(self, x, beta):
-        return self.model.log_density(self.position(x)) - self._base_density(x)
+        return self.value(x) - self.base_value(x)
 
     def position(self, x):
-        return self.base.from_unit(x) if isinstance(self.base, GaussianBase) else x
+        return self.base.from_unit(x) if isinstance(self.base, AbstractFrameBase) else x
 
     def state(self, bits, position):
         position = jnp.asarray(position, jnp.float32)
-        return self.base.to_unit(position) if isinstance(self.base, GaussianBase) else position
+        return self.base.to_unit(position) if isinstance(self.base, AbstractFrameBase) else position
 
-    def _base_density(self, x) -> Float[Array, " chains"]:
-        if isinstance(self.base, GaussianBase):
-            return -0.5 * (x**2).sum(-1)
+    def value(self, x) -> Float[Array, " chains"]:
+        """f - c at these states, one evaluation of each."""
+        return _floored(self._model_value(x))
+
+    def value_and_gradient(self, x) -> tuple[Float[Array, " chains"], Float[Array, "chains dim"]]:
+        """f - c at these states, and its gradient in them."""
+        values, pull = jax.vjp(self._model_value, x)
+        gradient = pull(jnp.ones_like(values))[0]
+        is_zero = (values < ZERO_DENSITY)[:, None] | ~jnp.isfinite(gradient)
+        return _floored(values), jnp.where(is_zero, 0, gradient)
+
+    def base_value(self, x) -> Float[Array, " chains"]:
+        """log p*_A at these states."""
+        if isinstance(self.base, AbstractFrameBase):
+            return self.base.log_density_unit(x)
         return self.base.log_density(x)
+
+    @property
+    def _offset(self):
+        return getattr(self.base, "offset", None)
+
+    def _model_value(self, x):
+        if self._offset is None:
+            return self.model.log_density(self.position(x))
+        return self.model.log_density(self.position(x), self._offset)  # pyright: ignore[reportCallIssue]
+
+
+def _floored(values):
+    return jnp.where(values < ZERO_DENSITY, ZERO_DENSITY, values)

@@ -2,18 +2,23 @@
 
 Nothing is computed here. A tree has the groups
 
+    posterior      chain, draw   draws of the parameters, resampled to equal weight: of densities
+    posterior_weighted           the draws themselves, with their log_weight
     sample_stats   chain, draw   what ArviZ reads: every annealed chain is a draw, of one chain
     annealing      record        log Z, ESS and what was observed, at the recorded betas and steps
     schedule       step          beta
     diagnostics                  log Z, its error and interval, ESS, k-hat
     reverse_…                    the same of the reverse run, where there is one
 
-with the unit of every variable in its attributes, settings and status in those of the tree. Draws have
-weights: an average over them is weighted by exp(log_weight).
+with the unit of every variable in its attributes, settings and status in those of the tree. Draws of
+`sample_stats` and `posterior_weighted` have weights: an average over them is weighted by exp(log_weight).
+Those of `posterior` have none, because ArviZ takes all draws as equal; copies of a draw lie next to each
+other, so that its ESS and its errors count them as one (`workflows/posterior.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +36,15 @@ if TYPE_CHECKING:
     from annealz.workflows.compare import Comparison
     from annealz.workflows.estimate import Estimate
     from annealz.workflows.likelihood import Likelihood
+    from annealz.workflows.model_table import ModelTable
+    from annealz.workflows.posterior import Posterior
 
 __all__ = [
     "comparison_table",
     "estimate_table",
     "estimate_tree",
     "likelihood_table",
+    "model_table",
     "run_table",
     "schedule_table",
     "terrain_table",
@@ -150,11 +158,24 @@ def likelihood_table(likelihood: Likelihood) -> pd.DataFrame:
     )
 
 
+def model_table(models: ModelTable) -> pd.DataFrame:
+    """One row per model, the best first."""
+    rows = models.to_dict()["models"]
+    numbers = [name for name in rows[0] if name not in ("model", "status")]
+    columns = {"model": [row["model"] for row in rows]}
+    columns |= {
+        name: [np.nan if row[name] is None else row[name] for row in rows] for name in numbers
+    }
+    return _table({**columns, "status": [row["status"] for row in rows]})
+
+
 def estimate_tree(estimate: Estimate) -> xr.DataTree:
-    """All that an estimate holds, but the states of its chains."""
+    """All that an estimate holds; of the states of its chains what is the posterior of a density."""
     xarray = need("xarray", "trees are made", "notebook")
+    posterior = estimate.posterior
     groups = {
         "/": xarray.Dataset(attrs=_attributes(estimate)),
+        **({} if posterior is None else _posterior_groups(xarray, posterior, estimate.seed)),
         **_run_groups(xarray, estimate.run, ""),
         "schedule": xarray.Dataset(
             {"beta": ("step", estimate.schedule.betas, {"units": _ONE})},
@@ -166,6 +187,29 @@ def estimate_tree(estimate: Estimate) -> xr.DataTree:
     if estimate.reverse is not None:
         groups |= _run_groups(xarray, estimate.reverse, "reverse_")
     return xarray.DataTree.from_dict(groups, name="annealz")
+
+
+def _posterior_groups(xarray: Any, posterior: Posterior, seed: int) -> dict[str, Any]:
+    count = posterior.num_draws
+    coordinates = {"chain": [0], "draw": np.arange(count)}
+    attributes = {"status": posterior.status.value, "ess": posterior.ess}
+
+    def variables(values: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        found = {}
+        for parameter in posterior.names:
+            name, array = parameter.replace("/", "_"), values[parameter]
+            dims = ("chain", "draw", *(f"{name}_dim_{i}" for i in range(array.ndim - 1)))
+            found[name] = (dims, array[None])
+        return found
+
+    own = variables(posterior.values)
+    own["log_weight"] = (("chain", "draw"), posterior.log_weights[None], {"units": _NATS})
+    return {
+        "posterior": xarray.Dataset(
+            variables(posterior.resampled(seed=seed)), coords=coordinates, attrs=attributes
+        ),
+        "posterior_weighted": xarray.Dataset(own, coords=coordinates, attrs=attributes),
+    }
 
 
 def _run_groups(xarray: Any, run: Run, prefix: str) -> dict[str, Any]:

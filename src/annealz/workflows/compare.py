@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
+from annealz.core.failures import plainly
 from annealz.core.random import check_seed, derive_seed
 from annealz.core.registry.schedules import SCHEDULES
 from annealz.core.text import as_text
@@ -25,7 +25,7 @@ from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.engine.anneal import Progress, anneal
 from annealz.engine.cluster.current import clustered, current_cluster, side_by_side
 from annealz.estimators.diagnostics import judge
-from annealz.estimators.status import Status
+from annealz.estimators.status import Judged, Status
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
@@ -47,7 +47,7 @@ __all__ = ["Comparison", "Contender", "compare_schedules"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Contender:
+class Contender(Judged):
     """The replicates of one schedule."""
 
     name: str
@@ -84,9 +84,14 @@ class Contender:
         return judge(self.log_weights.ravel()).status
 
     def variance_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Student interval of Var[log w] over replicates."""
+        """Student interval of Var[log w] over replicates, that of its logarithm: above zero."""
+        from scipy import stats
+
+        mean = self.variance.mean()
+        if mean == 0:
+            return 0.0, 0.0
         half = stats.t.ppf((1 + level) / 2, len(self.variance) - 1) * stats.sem(self.variance)
-        return float(self.variance.mean() - half), float(self.variance.mean() + half)
+        return float(mean * np.exp(-half / mean)), float(mean * np.exp(half / mean))
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -230,6 +235,7 @@ class Comparison:
         write_report(self, path)
 
 
+@plainly
 @clustered
 @shown_by_name
 def compare_schedules(
@@ -407,6 +413,8 @@ def _lead(winner: Contender, other: Contender) -> str:
     lead = winner.ess.mean() - other.ess.mean()
     if winner.ess.std() == other.ess.std() == 0:
         return f"its lead of {lead:.1f} over {other.name} is exact"
+    from scipy import stats
+
     low, high = stats.ttest_ind(winner.ess, other.ess, equal_var=False).confidence_interval(0.95)
     verdict = "larger than" if low > 0 else "within"
     return (

@@ -8,7 +8,9 @@ that are independent that is (sum w)^2 / sum w^2.
 """
 
 import dataclasses
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,20 +27,24 @@ from annealz.estimators.islands import IslandJudgement
 from annealz.estimators.kind import Kind
 from annealz.estimators.note import Note, messages_of
 from annealz.estimators.stated import stated_interval, stated_std_err
-from annealz.estimators.status import Status, against_exact, status_of
+from annealz.estimators.status import Judged, Status, against_exact, status_of
 from annealz.estimators.two_sided import TwoSided
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain, terrain_of
 from annealz.workflows.drawn import Drawn
 from annealz.workflows.in_options import in_options
+from annealz.workflows.posterior import Mean, Posterior, posterior_of
 from annealz.workflows.second_opinion import SecondOpinion
 from annealz.workflows.settings import AnnealSettings
+
+if TYPE_CHECKING:
+    from annealz.workflows.problem import Problem
 
 __all__ = ["Estimate"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Estimate(Drawn):
+class Estimate(Judged, Drawn):
     """log Z, and all that stands behind it.
 
     Examples
@@ -96,6 +102,8 @@ class Estimate(Drawn):
     """From an unlike base, where there was one."""
     extra_findings: Findings = dataclasses.field(default_factory=dict)
     """Of what was asked for: a standard error, a time limit, the method."""
+    problem: "Problem | None" = dataclasses.field(default=None, compare=False)
+    """What was annealed, where it is known: the way from states to parameters."""
 
     @property
     def run(self) -> Run:
@@ -212,6 +220,56 @@ class Estimate(Drawn):
         extra = (*self.extra_messages, *([advice] if advice.remedies else []))
         return (*self.findings.values(), *dict.fromkeys(runs), *extra)
 
+    @functools.cached_property
+    def posterior(self) -> Posterior | None:
+        """Weighted draws of a density's parameters, by name: where the forward chains ended.
+
+        None of other models, and of an estimate that was read from a folder without its model:
+        `resume(out, model=model)` has them. Reverse chains of a two-sided estimate do not add to them.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> estimate.posterior is None  # the units of an RBM have no names
+        True
+        """
+        if self.problem is None:
+            return None
+        verdicts = {self.status, self.judgement.status}  # BAR lifts nothing of the forward weights
+        status = Status.UNRELIABLE if Status.UNRELIABLE in verdicts else Status.OK
+        return posterior_of(self.problem, self.run, status)
+
+    def expectation(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> Mean:
+        """The posterior mean of a parameter, or of a function of all of them, with its error.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> import jax.numpy as jnp
+        >>> estimate = annealz.estimate_log_z(
+        ...     annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2),
+        ...     base="standard",
+        ...     kernel=annealz.HAIS(step_size=0.5),
+        ...     schedule="linear",
+        ...     num_steps=50,
+        ...     num_chains=50,
+        ... )
+        >>> value, std_err = estimate.expectation("x")
+        >>> bool((abs(value - 1) < 5 * std_err).all())
+        True
+        >>> value, std_err = estimate.expectation(lambda values: values["x"].sum(1))
+        >>> abs(value - 2) < 5 * std_err
+        True
+        """
+        if self.posterior is None:
+            raise ValueError(
+                f"the estimate of {self.model} has no posterior: expectations are of densities; a run that "
+                "was read from a folder has one with resume(out, model=model)."
+            )
+        return self.posterior.expectation(what)
+
     @property
     def log_weights(self) -> np.ndarray:
         """(chains,): log w of the forward run."""
@@ -259,10 +317,15 @@ class Estimate(Drawn):
         each = self.settings.evaluations_a_sweep
         if each is None:
             return None
-        sweeps = self.sweeps
-        fit = self.settings.base_evaluations
-        counts = {name: each * count for name, count in sweeps.items()}
-        return counts | {"pilot": counts["pilot"] + fit}
+        counts = {name: each * count for name, count in self.sweeps.items()}
+        counts["pilot"] += self.settings.base_evaluations
+        counts["main"] += self.run.num_chains  # where they start
+        if self.reverse is not None and self.settings.draws != "approximate":
+            counts["main"] += self.reverse.num_chains
+        for run in (self.runs.second, self.runs.probe):
+            if run is not None:
+                counts["second"] += run.num_chains
+        return counts
 
     @property
     def seconds(self) -> float:
@@ -380,7 +443,7 @@ class Estimate(Drawn):
                 (
                     "bounds",
                     f"{sides['lower']} ± {sides['lower_std_err']} … {sides['upper']} ± "
-                    f"{sides['upper_std_err']} ({sides['draws']} draws)",
+                    f"{sides['upper_std_err']} ({sides['draws']} draws{self._how_many})",
                 ),
             ]
         if self.second_opinion is not None:
@@ -437,7 +500,7 @@ class Estimate(Drawn):
         return estimate_table(self)
 
     def to_xarray(self):
-        """All but the states as an xarray DataTree, which ArviZ reads: weights, trace, diagnostics."""
+        """An xarray DataTree, which ArviZ reads: posterior, weights, trace, diagnostics."""
         from annealz.views.tables import estimate_tree
 
         return estimate_tree(self)
@@ -488,9 +551,16 @@ class Estimate(Drawn):
             }
         return extras
 
+    @property
+    def _how_many(self) -> str:
+        """Of given draws, where that is known."""
+        count = self.settings.independent_draws
+        return "" if count is None else f", {count:,} independent"
+
     def _sides(self) -> dict[str, Any]:
         assert self.two_sided is not None
         bounds, log_z0 = self.two_sided.sandwich, self.run.log_z0
+        count = self.settings.independent_draws
         return {
             "forward_log_z": log_z0 + self.judgement.log_mean,
             "forward_std_err": finite_or_none(self.judgement.std_err),
@@ -503,7 +573,7 @@ class Estimate(Drawn):
             "gap_std_err": finite_or_none(bounds.gap_std_err),
             "overlap": self.two_sided.overlap,
             "draws": self.settings.draws,
-        }
+        } | ({} if count is None else {"independent_draws": count})
 
 
 def _in_words(value: Any) -> str:

@@ -2,25 +2,30 @@
 
 a wanted error   survey and sizing runs predict steps and chains (`pilots/sizing.py`)
 a time limit     fewer chains first, then shorter ones, in parts so that it can stop between them
-neither          as asked
+neither          as asked; of a density whose steps are not given, what the survey predicts
 """
 
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from annealz.core.registry.schedules import ScheduleRule
 from annealz.engine.anneal import Progress
 from annealz.engine.blocks import check_memory
+from annealz.engine.progress import begin
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
+from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.options import Options
-from annealz.workflows.pilots.plan import plan_schedule
+from annealz.workflows.pilots.plan import MIXING_SHARE, named_rule, plan_schedule
 from annealz.workflows.pilots.sizing import Forecast, Timing, forecast, time_steps
+from annealz.workflows.pilots.survey_mixing import survey_mixing
 from annealz.workflows.problem import Problem
 
 __all__ = ["Length", "choose_length"]
@@ -30,6 +35,9 @@ _NUM_PARTS = 4  # of a run whose time is limited
 _LEAST_PART = 25  # chains: fewer cannot be diagnosed
 _SECOND_TIME = 0.25  # of a time limit, for the second opinion
 TIME_RESERVE = 0.8
+_SHORT_SURVEY = 4_000  # sweeps
+_VARIANCE = 0.05  # of log w, that a density's steps aim at by default
+_LEAST_STEPS = 50
 
 OnProgress = Callable[[Progress], None] | None
 OnForecast = Callable[[Forecast], None] | None
@@ -44,6 +52,8 @@ class Length:
     part_chains: int | None = None
     sweeps: int = 0
     seconds: float = 0.0
+    starts: int = 0
+    """Chains that pilots started."""
 
 
 def choose_length(
@@ -58,7 +68,9 @@ def choose_length(
     if options.target_std_err is not None:
         return _for_error(problem, schedule, options, spent, on_progress, on_forecast)
     num_steps, num_chains = options.num_steps, options.chains
-    part_chains, timing = None, Timing(0.0, 0, 0.0)
+    if num_steps is None and options.max_seconds is None and _is_sized(problem, schedule):
+        return _by_survey(problem, named_rule(schedule), options, on_progress)
+    part_chains, timing = None, Timing(0.0, 0, 0.0, 0)
     left = _left(problem, options, spent)
     if left is not None:
         num_steps, num_chains, timing = _fit(problem, schedule, options, left)
@@ -79,7 +91,44 @@ def choose_length(
         part_chains,
         timing.sweeps + pilot.get("pilot_sweeps", 0),
         timing.spent + pilot.get("pilot_seconds", 0.0),
+        timing.starts + pilot.get("starts", 0),
     )
+
+
+def _is_sized(problem: Problem, schedule: Any) -> bool:
+    """Whether the survey decides how many steps there are by default: where evaluations are counted."""
+    return (
+        problem.kernel.evaluations is not None
+        and _is_name(schedule)
+        and named_rule(schedule).predicts_variance
+    )
+
+
+def _by_survey(
+    problem: Problem, rule: ScheduleRule, options: Options, on_progress: OnProgress
+) -> Length:
+    """As many steps as bring Var[log w] to a twentieth, within limits; a longer survey for a longer run."""
+    began, num_chains, budget = time.monotonic(), options.chains, _SHORT_SURVEY
+    sweeps = starts = 0
+    begin(on_progress, "pilot")
+    while True:
+        terrain = survey_mixing(
+            problem.states,
+            problem.kernel,
+            budget=budget,
+            seed=options.seed,
+            on_progress=on_progress,
+        )
+        sweeps, starts = sweeps + terrain.sweeps, starts + terrain.provenance.get("starts", 0)
+        action = make_schedule(rule, 1, terrain).provenance["predicted_variance"]
+        steps = int(np.clip(np.ceil(action / _VARIANCE), _LEAST_STEPS, DEFAULT_NUM_STEPS))
+        wanted = int(MIXING_SHARE * steps * num_chains)
+        if wanted <= 2 * budget or budget > _SHORT_SURVEY:
+            break
+        budget = wanted
+    begin(on_progress, "schedule")
+    schedule = make_schedule(rule, steps, terrain)
+    return Length(schedule, num_chains, None, sweeps, time.monotonic() - began, starts)
 
 
 def _for_error(
@@ -109,7 +158,12 @@ def _for_error(
         spare = max(options.max_seconds - (spent + ahead.pilot_seconds), 0.0)
         part_chains = _part_chains(ahead.num_chains, spare / max(ahead.seconds, 1e-9))
     return Length(
-        ahead.schedule, ahead.num_chains, part_chains, ahead.pilot_sweeps, ahead.pilot_seconds
+        ahead.schedule,
+        ahead.num_chains,
+        part_chains,
+        ahead.pilot_sweeps,
+        ahead.pilot_seconds,
+        ahead.pilot_starts,
     )
 
 

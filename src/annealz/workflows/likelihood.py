@@ -34,7 +34,7 @@ from annealz.estimators.in_python import in_python
 from annealz.estimators.kind import Kind
 from annealz.estimators.note import Note, messages_of
 from annealz.estimators.remedy import Remedy
-from annealz.estimators.status import Status
+from annealz.estimators.status import Judged, Status
 from annealz.models.abstract import AbstractModel
 from annealz.models.density import log_densities
 from annealz.models.formats.load import load_binary
@@ -54,8 +54,11 @@ from annealz.workflows.shown import shown
 __all__ = ["Likelihood", "check_examples", "log_likelihood"]
 
 
+_MOST_ERRORS = 2.0  # by which a bound may lie on the wrong side by chance
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
-class Likelihood:
+class Likelihood(Judged):
     """The mean log-likelihood of data, and all that stands behind it.
 
     Examples
@@ -177,11 +180,14 @@ class Likelihood:
         return (*found, *self.estimate.notes, *self._against_conservative())
 
     def _against_conservative(self) -> list[Finding]:
-        """Whether the conservative log-likelihood lies above the other."""
+        """Whether the conservative log-likelihood lies above the exact one, or the other."""
         if self.conservative is None:
             return []
-        errors = np.hypot(self.conservative.std_err, self.std_err_log_z)
-        is_above = self.estimate.log_z - self.conservative.log_z > 3 * errors
+        known, error = self.estimate.exact_log_z, 0.0
+        if known is None:
+            known, error = self.estimate.log_z, self.std_err_log_z
+        errors = np.hypot(self.conservative.std_err, error)
+        is_above = known - self.conservative.log_z > _MOST_ERRORS * errors
         return [Finding.of(Kind.BOUNDS_NOTHING)] if is_above else []
 
     def to_dict(self) -> dict[str, Any]:

@@ -7,13 +7,14 @@ between them (`length.py`); if it misses a wanted error, so that more chains can
 With `client=` all runs go to the workers of a cluster.
 """
 
-import time
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from annealz.core.failures import plainly
 from annealz.core.names import DEFAULT_SCHEDULE
 from annealz.core.random import derive_seed
 from annealz.core.storage.lock import alone, holding
@@ -27,6 +28,7 @@ from annealz.engine.resampling import Resampling, island_size
 from annealz.engine.reverse import check_start
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
+from annealz.models.formats.load import load_model
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.bases.abstract import AbstractBase
 from annealz.schedules.schedule import Schedule
@@ -37,7 +39,14 @@ from annealz.workflows.length import TIME_RESERVE, Length, choose_length
 from annealz.workflows.options import DEFAULT_NUM_CHAINS, Options
 from annealz.workflows.pilots.plan import check_schedule
 from annealz.workflows.pilots.sizing import Forecast, time_steps
+from annealz.workflows.pilots.trace_draws import (
+    base_of_rows,
+    is_trace,
+    rows_of_trace,
+    spread_over,
+)
 from annealz.workflows.problem import Problem, choose_problem
+from annealz.workflows.problem_arrays import check_model
 from annealz.workflows.runner import Observe, Runner, observers_of, read_estimate
 from annealz.workflows.settings import (
     AnnealAsked,
@@ -58,6 +67,7 @@ _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps o
 OnProgress = Callable[[Progress], None] | None
 
 
+@plainly
 @clustered
 @shown
 @alone
@@ -100,8 +110,8 @@ def estimate_log_z(
     schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
         an array of betas, or a Schedule. The pilot that some names need is charged, and uses random
         streams of its own.
-    num_steps : K; 10,000 by default, and with `target_std_err` what the survey predicts
-    num_chains : N; 1,000 by default
+    num_steps : K; 10,000 by default; with `target_std_err`, and of a density, what the survey predicts
+    num_chains : N; 1,000 by default, of a density 256
     base : where the path starts: a base, or a name that the model knows; of an RBM base-rate, uniform,
         visible-bias, fitted, auto. auto is the base rate where the data's means are known; elsewhere, of
         models with several bases, pilots look for the mass and choose, as they do with fitted.
@@ -121,8 +131,10 @@ def estimate_log_z(
         log Z is then BAR's, between bounds from both sides.
     second_opinion : anneal a tenth as many chains from a second, unlike base as well, where the model has
         one. An estimate that they contradict is never ok.
-    draws : draws of the target to start the reverse run from, (num_chains, variables); or "exchange", which
-        takes them from replica exchange of as many sweeps as the run has steps, charged
+    draws : draws of the target to start the reverse run from, (num_chains, variables); of a density also a
+        trace of its parameters as it is (ArviZ, NumPyro, PyMC, or {name: (chains, draws, ...)}), half of
+        which then fits the base, unless one is given; or "exchange", which takes them from replica
+        exchange of as many sweeps as the run has steps, charged
     along : betas at which log Z of p*_beta is wanted too, from the same run
     seed : all randomness is a function of it
     observe : functions of the annealed variables (chains, ...), or observers, by name; their weighted
@@ -173,6 +185,9 @@ def estimate_log_z(
         record_every=record_every,
         checkpoint_seconds=checkpoint_seconds,
     )
+    independent = None
+    if is_trace(draws):
+        options, base, independent = _traced(model, options, base, path)
     observers = observers_of(observe)
     asked = AnnealAsked(
         model=str(model) if isinstance(model, str | Path) else None,
@@ -185,13 +200,11 @@ def estimate_log_z(
         observe=sorted(map(str, observe or ())),
     )
     given = Given(path=path is not None, kernel=kernel is not None, base=not isinstance(base, str))
-    began = time.monotonic()
     begin(on_progress, "base")
     problem = choose_problem(
         model, base=base, data=data, marginal=marginal, path=path, kernel=kernel
     )
-    if problem.has_fitted_base:
-        problem = problem.charged(0, time.monotonic() - began)
+    options = dataclasses.replace(options, usual_chains=problem.model.usual_chains)
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
@@ -199,8 +212,9 @@ def estimate_log_z(
     length = choose_length(
         problem, schedule, options, problem.pilot_seconds, on_progress, on_forecast
     )
-    problem = problem.charged(length.sweeps, length.seconds)
+    problem = problem.charged(length.sweeps, length.seconds, length.starts)
     start, of_draws = _draws(problem, length, options, given, on_progress)
+    of_draws["independent_draws"] = independent
     second = problem.second_schedule(length.schedule)
     settings = AnnealSettings(
         **problem.described(given),
@@ -216,6 +230,9 @@ def estimate_log_z(
         second_opinion=second_opinion,
         second=problem.second_base,
         base_reason=problem.base_reason,
+        rounding=problem.rounding,
+        offset=problem.offset,
+        pilot_findings=[finding.to_record() for finding in problem.findings] or None,
         can_enumerate=problem.model.has_exact_draws,
         takes_data=problem.model.takes_data,
         along=options.along,
@@ -234,6 +251,7 @@ def estimate_log_z(
     return runner.estimate(start)
 
 
+@plainly
 @clustered
 @shown
 def resume(
@@ -251,9 +269,9 @@ def resume(
     """Resume the run in a folder, to the same bits as if it had never stopped.
 
     `observe` must be what the run was started with, and so must a model, path or kernel that the folder
-    cannot hold, because it is not one of annealz's own. A finished run is only read. With
-    `client` the workers of a Dask cluster compute it, whether or not they did before. `progress` shows a
-    live bar in a notebook or a terminal.
+    cannot hold, because it is not one of annealz's own. A finished run is only read; with the model of
+    a density its posterior comes along. With `client` the workers of a Dask cluster compute it, whether
+    or not they did before. `progress` shows a live bar in a notebook or a terminal.
 
     Examples
     --------
@@ -265,18 +283,20 @@ def resume(
     >>> annealz.resume("run").log_z == estimate.log_z  # done already; after Ctrl-C it continues
     True
     """
+    given: dict[str, Any] = {"model": model, "path": path, "kernel": kernel}
     folder = RunFolder(out)
-    if isinstance(folder.inputs()[0], ExchangeSettings):  # another kind of run, and of result
-        given = {"model": model, "path": path, "kernel": kernel, "chunk_sweeps": chunk_steps}
-        return resume_exchange(out, **given, on_progress=on_progress)  # pyright: ignore
+    asked = folder.inputs()[0]
+    check_model(model, asked, f"in {folder.path}")  # of a finished run too, which is only read
+    if isinstance(asked, ExchangeSettings):  # another kind of run, and of result
+        return resume_exchange(out, **given, chunk_sweeps=chunk_steps, on_progress=on_progress)  # pyright: ignore
     if folder.is_done():
-        return read_estimate(folder)
+        return read_estimate(folder, **given)
     with holding(folder.path):
         settings, schedule, start = folder.inputs()  # as they are now that no other process writes
         assert isinstance(settings, AnnealSettings)
         if folder.is_done():
-            return read_estimate(folder)
-        problem = folder.problem(settings, model=model, path=path, kernel=kernel)
+            return read_estimate(folder, **given)
+        problem = folder.problem(settings, **given)
         observers = observers_of(observe)
         second = folder.second_schedule()
         runner = Runner(
@@ -300,7 +320,7 @@ def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnPro
         paced = time_steps(problem.states, problem.kernel, num_chains, options.seed)
         share = TIME_RESERVE * limit / (paced.pace * steps * num_chains)
         steps = max(int(min(share, 1.0) * steps), 1)
-        problem = problem.charged(paced.sweeps, paced.spent)
+        problem = problem.charged(paced.sweeps, paced.spent, paced.starts)
     return problem.prepared(
         options.seed,
         steps,
@@ -308,6 +328,22 @@ def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnPro
         second_opinion=options.second_opinion,
         on_progress=on_progress,
     )
+
+
+def _traced(
+    model: AbstractModel | str | Path,
+    options: Options,
+    base: str | AbstractBase,
+    path: AbstractPath | None,
+) -> tuple[Options, str | AbstractBase, int]:
+    """The options with states instead of a trace, the base that half of it gives, and how many rows."""
+    found = model if isinstance(model, AbstractModel) else load_model(model)
+    options = dataclasses.replace(options, usual_chains=found.usual_chains)
+    is_fitted = path is None and isinstance(base, str) and base == "auto"
+    rows = rows_of_trace(found, options.draws, is_fitted=is_fitted)
+    states, independent = spread_over(rows.reverse, options.chains)
+    base = base_of_rows(rows.fit) if is_fitted else base
+    return dataclasses.replace(options, draws=states), base, independent
 
 
 def _draws(

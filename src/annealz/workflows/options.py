@@ -1,11 +1,11 @@
 """What a run is asked for beside its problem and its schedule, checked."""
 
 import dataclasses
-import operator
 from typing import Any
 
 import numpy as np
 
+from annealz.core.numerics import whole_number
 from annealz.core.random import check_seed
 from annealz.estimators.along import check_betas
 from annealz.estimators.stated import ROUNDING
@@ -31,11 +31,13 @@ class Options:
     seed: int
     record_every: int | None
     checkpoint_seconds: float
+    usual_chains: int = DEFAULT_NUM_CHAINS
+    """Where their number is not given."""
 
     def __post_init__(self):
         for name in ("num_steps", "num_chains", "record_every"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, operator.index(getattr(self, name)))
+                object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         self._check_numbers()
         self._check_together()
         along = None if self.along is None else check_betas(self.along).tolist()
@@ -45,7 +47,7 @@ class Options:
     @property
     def chains(self) -> int:
         """N, as given or by default."""
-        return DEFAULT_NUM_CHAINS if self.num_chains is None else self.num_chains
+        return self.usual_chains if self.num_chains is None else self.num_chains
 
     @property
     def are_exchanged(self) -> bool:

@@ -9,24 +9,36 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from annealz.core.registry.schedules import has_pilot
 from annealz.core.versions import versions
 from annealz.engine.anneal import Progress
+from annealz.estimators.finding import Finding
+from annealz.estimators.kind import Kind
 from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
+from annealz.models.log_density import LogDensity
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.bases.bernoulli import ROWS_OF_MEANS
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
+from annealz.schedules.increments import from_increments
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
+from annealz.workflows.hints import hint
 from annealz.workflows.pilots.base_search import choose_second, search_bases
+from annealz.workflows.pilots.densities.search import search_density
 from annealz.workflows.settings import Given, SecondBase
 
 __all__ = ["Problem", "choose_problem"]
 
 _USUAL_CHAINS = 1000
 _TUNING_SHARE, _LEAST_TUNING = 0.02, 3000
+_STEPS_A_TEMPERATURE = 1.5  # times their number: steps of the second run of a density
+_LEAST_SECOND_STEPS, _MOST_SECOND_STEPS = 50, 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +69,18 @@ class Problem:
     """From an unlike base, for a second opinion."""
     second_terrain: Terrain | None = None
     """What a pilot saw of it."""
+    second_kernel: AbstractKernel | None = None
+    """The transition along the second path, where it is not the first one's."""
+    second_temperatures: int = 0
+    """Temperatures of equal difficulty that a pilot needed along it."""
+    wanted_base: str = "auto"
+    """The name of a base that a pilot has to find."""
+    pilot_evaluations: int = 0
+    """Of a density, by pilots, beside those of their sweeps."""
+    rounding: float | None = None
+    """Of one value of a density, where it was measured."""
+    findings: tuple[Finding, ...] = ()
+    """What pilots found that speaks against annealing."""
 
     def prepared(
         self,
@@ -73,6 +97,8 @@ class Problem:
         take a fiftieth and a search for bases a third. With `second_opinion` a second path, from an
         unlike base, where the model has one.
         """
+        if self.is_open and self.model.searched_bases:
+            return self._density_prepared(seed, num_steps, num_chains, second_opinion)
         path, spent, seconds = self.path, 0, 0.0
         layer = self.marginal or self.model.marginals[0]
         options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
@@ -97,10 +123,47 @@ class Problem:
             kernel=tuned.kernel,
             pilot_sweeps=self.pilot_sweeps + spent + tuned.sweeps,
             pilot_seconds=self.pilot_seconds + seconds + tuned.seconds,
+            pilot_evaluations=self.pilot_evaluations + tuned.starts,
             is_open=False,
             base_reason=None if found is None else found.reason,
             second_path=None if second is None else second.path,
             second_terrain=None if second is None else second.terrain,
+        )
+
+    def _density_prepared(
+        self, seed: int, num_steps: int, num_chains: int, second_opinion: bool
+    ) -> "Problem":
+        """The same of a density, whose bases come with kernels of their own."""
+        assert isinstance(self.model, LogDensity)
+        found = search_density(self.model, self.kernel, name=self.wanted_base, seed=seed)
+        path = self.model.path(found.first)
+        budget = max(int(_TUNING_SHARE * num_steps * num_chains), _LEAST_TUNING)
+        tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
+        second_path = second_kernel = None
+        sweeps, starts = tuned.sweeps, tuned.starts
+        seconds, temperatures = found.seconds + tuned.seconds, found.second_temperatures
+        if second_opinion and found.second is not None:
+            second_path, second_kernel = self.model.path(found.second), found.second_kernel
+            if second_kernel is None:
+                states = self.kernel.extend(second_path)
+                again = self.kernel.tuned(states, seed=seed, budget=_LEAST_TUNING)
+                second_kernel = again.kernel
+                sweeps, starts = sweeps + again.sweeps, starts + again.starts
+                seconds += again.seconds
+        return dataclasses.replace(
+            self,
+            path=path,
+            kernel=tuned.kernel,
+            pilot_sweeps=self.pilot_sweeps + sweeps,
+            pilot_seconds=self.pilot_seconds + seconds,
+            pilot_evaluations=self.pilot_evaluations + found.evaluations + starts,
+            is_open=False,
+            base_reason=found.reason,
+            second_path=second_path,
+            second_kernel=second_kernel,
+            second_temperatures=temperatures,
+            rounding=found.rounding,
+            findings=(*self.findings, *found.findings),
         )
 
     def is_searched(self, second_opinion: bool) -> bool:
@@ -114,13 +177,21 @@ class Problem:
         return self.kernel.extend(self.path)
 
     @property
-    def base_name(self) -> str:
-        return getattr(self.path.base, "name", "the path's own")
+    def _evaluations_a_sweep(self) -> int | None:
+        each = self.kernel.evaluations
+        if each is None or getattr(self.states, "carries_value", False):
+            return each
+        return each + 1  # at the start of every move, because nothing is carried
 
     @property
-    def has_fitted_base(self) -> bool:
-        """Whether evaluations of a density were spent on the base."""
-        return getattr(self.path.base, "evaluations", 0) > 0
+    def offset(self) -> float | None:
+        """What the path subtracts from a log density, and adds to log Z."""
+        offset = getattr(self.path.base, "offset", None)
+        return None if offset is None else float(offset)
+
+    @property
+    def base_name(self) -> str:
+        return getattr(self.path.base, "name", "the path's own")
 
     @property
     def second_base(self) -> SecondBase | None:
@@ -133,16 +204,25 @@ class Problem:
         """Of the second opinion: planned by what its pilot saw, where the first was planned by a pilot."""
         if self.second_path is None:
             return None
+        if isinstance(self.second_kernel, AbstractTunedKernel):
+            return _along_temperatures(self.second_kernel, self.second_temperatures, first)
         if self.second_terrain is None or not has_pilot(first.name):
             return first
         return mixing(self.second_terrain, first.num_steps)
 
-    def charged(self, sweeps: int, seconds: float) -> "Problem":
-        """The same with more spent on pilots."""
+    @property
+    def second_states(self) -> AbstractPath:
+        """The path of the states that the kernel moves along the second path."""
+        assert self.second_path is not None
+        return (self.second_kernel or self.kernel).extend(self.second_path)
+
+    def charged(self, sweeps: int, seconds: float, starts: int = 0) -> "Problem":
+        """The same with more spent on pilots, which started so many chains."""
         return dataclasses.replace(
             self,
             pilot_sweeps=self.pilot_sweeps + sweeps,
             pilot_seconds=self.pilot_seconds + seconds,
+            pilot_evaluations=self.pilot_evaluations + starts,
         )
 
     def known_log_z(self, given: float | None = None) -> float | None:
@@ -161,8 +241,8 @@ class Problem:
             "base_digest": getattr(base, "digest", None),
             "marginal": self.marginal,
             "given": given,
-            "evaluations_a_sweep": self.kernel.evaluations,
-            "base_evaluations": getattr(base, "evaluations", 0),
+            "evaluations_a_sweep": self._evaluations_a_sweep,
+            "base_evaluations": self.pilot_evaluations,
             "versions": versions(),
         }
 
@@ -183,14 +263,13 @@ def choose_problem(
     found: AbstractModel
     meta: dict[str, Any] = {}
     if isinstance(model, str | Path):
-        found, meta = load_model(model)
+        found, meta = read_model(model)
     elif isinstance(model, AbstractModel):
         found = model
         found.check()
     else:
         raise ValueError(
-            f"model must be an annealz model, a packaged name or a file, got {type(model).__name__}: "
-            "derive it from annealz.AbstractModel."
+            f"model must be an annealz model, a packaged name or a file, got {hint(model)}."
         )
     for name, given, kind in (("path", path, AbstractPath), ("kernel", kernel, AbstractKernel)):
         if given is not None and not isinstance(given, kind):
@@ -215,7 +294,7 @@ def choose_problem(
         chosen = found.flat_base() if is_fitted else found.choose_base(base, data)
         path = found.path(chosen, marginal)
         layer = marginal if len(found.marginals) > 1 else None
-        is_open = (
+        is_open = (isinstance(base, str) and base in found.searched_bases) or (
             is_asked and getattr(chosen, "name", None) != "base-rate" and bool(found.named_bases())
         )
     return Problem(
@@ -229,4 +308,28 @@ def choose_problem(
         is_open=is_open,
         is_fitted=is_fitted,
         is_own_path=is_own,
+        wanted_base=base if isinstance(base, str) else "auto",
+        findings=_of_means(data),
     )
+
+
+def _of_means(data: Any) -> tuple[Finding, ...]:
+    """What is to be said of means that were given instead of rows."""
+    array = np.empty(0) if data is None else np.asarray(data)
+    count = int(((array == 0) | (array == 1)).sum()) if array.ndim == 1 else 0
+    if not count:
+        return ()
+    return (Finding.of(Kind.SMOOTHED_MEANS, total=array.size, count=count, rows=ROWS_OF_MEANS),)
+
+
+def _along_temperatures(
+    kernel: AbstractTunedKernel, temperatures: int, first: Schedule
+) -> Schedule:
+    """Betas of equal difficulty, as many as bring the variance of log w to about 1."""
+    assert kernel.tuning is not None
+    knots = np.asarray(kernel.tuning.betas, np.float64)
+    least = max(_STEPS_A_TEMPERATURE * temperatures**2, _LEAST_SECOND_STEPS)
+    steps = int(max(least, min(first.num_steps, _MOST_SECOND_STEPS)))
+    places = np.linspace(0, 1, steps + 1)
+    betas = np.interp(places, np.linspace(0, 1, knots.size), knots)
+    return from_increments(np.diff(betas), "temperatures", {"temperatures": temperatures})

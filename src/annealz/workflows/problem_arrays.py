@@ -1,9 +1,11 @@
 """What is annealed, as named arrays and a JSON record: model, base and kernel where they can be stored."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
+from annealz.core.arrays import on_device
 from annealz.core.storage.families import restore, store
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
@@ -12,13 +14,14 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.workflows.problem import Problem
 from annealz.workflows.settings import ProblemSettings
 
-__all__ = ["problem_from_arrays", "problem_to_arrays"]
+__all__ = ["check_model", "problem_from_arrays", "problem_to_arrays"]
 
 _KINDS = {
     "model": AbstractModel,
     "base": AbstractBase,
     "second": AbstractBase,
     "kernel": AbstractKernel,
+    "second-kernel": AbstractKernel,
 }
 
 
@@ -29,6 +32,8 @@ def problem_to_arrays(problem: Problem) -> tuple[dict[str, np.ndarray], dict[str
     things = {"model": problem.model, "base": problem.path.base, "kernel": problem.kernel}
     if problem.second_path is not None:
         things["second"] = problem.second_path.base
+    if problem.second_kernel is not None:
+        things["second-kernel"] = problem.second_kernel
     for name, thing in things.items():
         stored = store(thing)
         if stored is not None:
@@ -78,11 +83,8 @@ def problem_from_arrays(
             f"the run {where} is of {settings.model}, a model that cannot be stored: give it again, "
             "model=model."
         )
-    if any(one.digest != settings.model_digest for one in (model, given or model)):
-        raise ValueError(
-            f"the run {where} is of another model than the one given: give {settings.model} as it "
-            "was."
-        )
+    for one in (model, given):
+        check_model(one, settings, where)
     for name, one in (("path", path), ("kernel", kernel)):
         if one is None and getattr(settings.given, name) and name not in records:
             raise ValueError(
@@ -101,9 +103,12 @@ def problem_from_arrays(
                 base = model.choose_base(settings.base)
             except ValueError:  # a name that the base gave itself
                 base = model.choose_base("auto")
+            base = _with_offset(base, settings)
         path = model.path(base, settings.marginal or model.marginals[0])
     move: AbstractKernel = stored("kernel") or kernel or model.kernel()
     second = stored("second")
+    if second is None and getattr(getattr(settings, "second", None), "base", None) == "prior":
+        second = _with_offset(model.choose_base("prior"), settings)
     layer = settings.marginal or model.marginals[0]
     return Problem(
         model,
@@ -112,4 +117,21 @@ def problem_from_arrays(
         move,
         settings.marginal,
         second_path=None if second is None else model.path(second, layer),
+        second_kernel=stored("second-kernel"),
     )
+
+
+def _with_offset(base: Any, settings: ProblemSettings) -> Any:
+    """A base that could not be stored, with the offset that it had."""
+    offset = getattr(settings, "offset", None)
+    if offset is None or not hasattr(base, "offset"):
+        return base
+    return dataclasses.replace(base, offset=on_device(np.float32(offset)))
+
+
+def check_model(model: AbstractModel | None, settings: ProblemSettings, where: str) -> None:
+    """Refuse a model that is not the one of the run."""
+    if model is not None and model.digest != settings.model_digest:
+        raise ValueError(
+            f"the run {where} is of another model than the one given: give {settings.model} as it was."
+        )

@@ -7,6 +7,7 @@ resumed run takes as many.
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class Runner:
         second = None if self.second_schedule is None else self.second(run)
         probe = None if second is None else self.probe(second)
         runs = Runs(run, reverse, second, probe)
-        estimate = estimate_of(self.settings, runs)
+        estimate = dataclasses.replace(estimate_of(self.settings, runs), problem=self.problem)
         if self.folder is None:
             return estimate
         try:
@@ -121,6 +122,8 @@ class Runner:
         if settings.draws != "approximate":  # those are states already
             bits = Stream(seed, "states").at(0, indices(run.num_chains))
             start = np.asarray(problem.states.state(bits, start))
+        if settings.independent_draws is not None:
+            ancestors = np.arange(run.num_chains) % settings.independent_draws
         drawn = time.monotonic() - began
         begin(self.on_progress, "reverse")
         reverse = self._kept(
@@ -142,7 +145,8 @@ class Runner:
         begin(self.on_progress, "second")
         return self._quiet(
             "second",
-            path=self.problem.kernel.extend(self.problem.second_path),
+            path=self.problem.second_states,
+            kernel=self.problem.second_kernel,
             schedule=self.second_schedule,
             num_chains=second_chains(run.num_chains, resample is not None),
             purpose="second",
@@ -159,12 +163,17 @@ class Runner:
         if self.settings.draws == "exact":  # BAR knows of what forward chains miss
             return None
         probed = probed_chains(second)[0]
+        start = second.states[probed]
+        if self.problem.second_kernel is not None:  # states of another frame
+            bits = Stream(derive_seed(self.settings.seed, "probe"), "states")
+            place = self.problem.second_states.position(start)
+            start = np.asarray(self.problem.states.state(bits.at(0, indices(probed.size)), place))
         begin(self.on_progress, "probe")
         return self._quiet(
             "probe",
             num_chains=probed.size,
             purpose="probe",
-            start=second.states[probed],
+            start=start,
             reverse=True,
             on_progress=in_stage(self.on_progress, "probe"),
         )
@@ -173,18 +182,21 @@ class Runner:
         """A run beside the main one, which says for both what devices and disks lack."""
         return dataclasses.replace(self._kept(name, **options), messages=())
 
-    def _kept(self, name: str, *, path=None, schedule: Schedule | None = None, **options) -> Run:
+    def _kept(
+        self, name: str, *, path=None, kernel=None, schedule: Schedule | None = None, **options
+    ) -> Run:
         """A run, or what the folder holds of it."""
         path = self.problem.states if path is None else path
+        kernel = self.problem.kernel if kernel is None else kernel
         schedule = self.schedule if schedule is None else schedule
         options = {**self.options, **options}
         if self.folder is None:
-            return anneal(path, self.problem.kernel, schedule, **options)
+            return anneal(path, kernel, schedule, **options)
         kept = self.folder.part(name, schedule)
         if kept is not None:
             return kept
         checkpoint = self.folder.checkpoint_of(name)
-        run = anneal(path, self.problem.kernel, schedule, checkpoint=checkpoint, **options)
+        run = anneal(path, kernel, schedule, checkpoint=checkpoint, **options)
         has_more = self.settings.two_sided or self.settings.part_chains
         if has_more or self.second_schedule or self.settings.target_std_err is not None:
             self.folder.save_part(name, run)
@@ -213,7 +225,7 @@ def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
     run, reverse = runs.forward, runs.reverse
     judgement = judgement_of(run)
     target, limit = settings.target_std_err, settings.max_seconds
-    found: list[Finding] = []
+    found = [Finding.from_record(record) for record in settings.pilot_findings or ()]
     if limit is not None and run.num_chains < settings.wanted_chains:
         wanted = settings.wanted_chains
         found.append(Finding.of(Kind.OUT_OF_TIME, limit=limit, done=run.num_chains, wanted=wanted))
@@ -222,8 +234,14 @@ def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
         if judgement.status is Status.OK:  # else no error can be relied on
             remedy = Remedy(target_std_err=float(f"{1.2 * std_err:.2g}"), words="or more steps")
         found.append(Finding.of(Kind.MISSED_TARGET, remedy, target=target, std_err=std_err))
+    if settings.rounding is not None and settings.rounding > judgement.std_err / 3:
+        rounding, std_err = settings.rounding, judgement.std_err
+        found.append(Finding.of(Kind.ROUNDED_DENSITY, rounding=rounding, std_err=std_err))
     predicted = run.schedule.provenance.get("predicted_variance", 0.0)
-    if settings.second and predicted > _EXCHANGE_FROM:
+    if settings.evaluations_a_sweep is not None and predicted > _EXCHANGE_FROM:
+        steps = run.num_steps
+        found.append(Finding.of(Kind.SLOW_CHAINS, predicted=predicted, steps=steps))
+    elif settings.second and predicted > _EXCHANGE_FROM:
         found.append(Finding.of(Kind.EXCHANGE_IS_CHEAPER, predicted=predicted))
     both = None
     if reverse is not None:
@@ -234,6 +252,7 @@ def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
             are_exact=are_exact,
             log_z0=run.log_z0,
             ancestors=reverse.ancestors,
+            are_forward=settings.independent_draws is None,
             forward_judgement=judgement if isinstance(judgement, Judgement) else None,
         )
     first = judgement if both is None else both
@@ -271,12 +290,18 @@ def _probe_of(runs: Runs, log_ratio: float) -> Probe | None:
     )
 
 
-def read_estimate(folder: RunFolder) -> Estimate:
-    """The estimate of a finished run; nothing is run."""
+def read_estimate(folder: RunFolder, **given: Any) -> Estimate:
+    """The estimate of a finished run; nothing is run.
+
+    With what it was `given`, the density at least, the posterior comes along.
+    """
     folder.check_done()
     settings = folder.settings()
     assert isinstance(settings, AnnealSettings)
-    return estimate_of(settings, folder.runs())
+    estimate = estimate_of(settings, folder.runs())
+    if getattr(given.get("model"), "parameters", None) is None:
+        return estimate
+    return dataclasses.replace(estimate, problem=folder.problem(settings, **given))
 
 
 def observers_of(observe: Observe | None) -> dict[str, AbstractObserver]:

@@ -32,7 +32,7 @@ from annealz.core.numerics import finite_or_none
 from annealz.core.random import derive_seed
 from annealz.core.weights import flattened, resample
 from annealz.engine.run import Run
-from annealz.estimators.diagnostics import Judgement
+from annealz.estimators.diagnostics import NO_WEIGHT, Judgement
 from annealz.estimators.finding import Finding, Findings, by_kind
 from annealz.estimators.islands import IslandJudgement
 from annealz.estimators.kind import Kind
@@ -128,6 +128,8 @@ class Probe:
     def reach(self) -> float:
         """The work up to which reverse chains are what forward chains lead to expect."""
         work, ratio = self.first_work, self.log_ratio
+        is_alive = work > work.max() - NO_WEIGHT  # no reverse chain ends where the density is zero
+        ratio = ratio - float(np.log(is_alive.mean()))
         carrying = work[work > ratio - _LEFT_BEHIND]
         variance = float(np.var(carrying)) if carrying.size > 1 else 0.0
         return ratio + variance / 2 + _WIDTHS * np.sqrt(variance) + _MARGIN
@@ -150,7 +152,8 @@ def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
     count = max(size // 2, min(size, _LEAST_PROBED))
     chances = flattened(second.log_weights, count)
     generator = np.random.default_rng(derive_seed(second.seed, "probed"))
-    chains = resample(np.log(chances), generator, count)
+    with np.errstate(divide="ignore"):
+        chains = resample(np.log(chances), generator, count)
     return chains, np.log(size * chances[chains])
 
 

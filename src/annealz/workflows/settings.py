@@ -17,6 +17,7 @@ from annealz.core.reading.fields import (
     numbers,
     one_of,
     optional,
+    table,
     text,
     whole,
 )
@@ -160,9 +161,17 @@ class AnnealSettings(RunSettings):
         None
     )
     """Where the reverse run starts from; None without one."""
+    rounding: Annotated[float | None, optional(finite)] = None
+    """Of one value of a density in float32."""
+    offset: Annotated[float | None, optional(number)] = None
+    """What the path subtracts from a log density, and adds to log Z."""
+    pilot_findings: Annotated[list[dict[str, Any]] | None, optional(list_of(table))] = None
+    """What pilots found that speaks against annealing: kinds and their numbers."""
     draw_sweeps: Annotated[int | None, optional(whole)] = None
     """What those draws took, all chains together."""
     exchange: Annotated[ExchangedDraws | None, optional(ExchangedDraws.within)] = None
+    independent_draws: Annotated[int | None, optional(whole)] = None
+    """Rows of a given trace that reverse chains start from: chain j from row j modulo this."""
 
     @property
     def has_wish(self) -> bool:

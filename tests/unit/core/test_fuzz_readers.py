@@ -27,7 +27,7 @@ import annealz
 from annealz.core.storage.archive import load_archive, pack_archive
 from annealz.core.storage.record import digest_record, load_record
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
-from annealz.models.formats.load import load_model, load_trajectory
+from annealz.models.formats.load import load_trajectory, read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
@@ -271,13 +271,13 @@ def altered_npz(fate: Fate, arrays: dict, meta: dict | None) -> bytes:
 
 def own_npz(fate: Fate, path: Path):
     path.write_bytes(altered_npz(fate, *fate.one(seeds()["own"].values())))
-    return load_model
+    return read_model
 
 
 def plain_npz(fate: Fate, path: Path):
     meta = fate.one((None, {"name": "a", "exact_log_z": 1}))
     path.write_bytes(altered_npz(fate, fate.one(seeds()["plain"]), meta))
-    return fate.one((load_model, read_data))
+    return fate.one((read_model, read_data))
 
 
 def run_archive(fate: Fate, path: Path):
@@ -297,7 +297,7 @@ def hdf5_training(fate: Fate, path: Path):
         with h5py.File(path, "a") as file:
             for _ in range(1 + fate.below(2)):
                 alter_hdf5(fate, file)
-    return fate.one((load_model, load_trajectory))
+    return fate.one((read_model, load_trajectory))
 
 
 def hdf5_plain(fate: Fate, path: Path):
@@ -311,7 +311,7 @@ def hdf5_plain(fate: Fate, path: Path):
     if raw[:8] == bytes(8) and fate.maybe(0.8):
         raw = b"MATLAB 7.3 MAT-file".ljust(512) + raw[512:]
     path.write_bytes(fate.raw(raw) if fate.maybe(0.4) else raw)
-    return load_model
+    return read_model
 
 
 def alter_hdf5(fate: Fate, file: h5py.File) -> None:
@@ -373,7 +373,7 @@ def mat(fate: Fate, path: Path):
         raw = raw[:128] + fate.raw(raw[128:]) if fate.maybe() else fate.raw(raw)
     path = path.rename(path.with_suffix(".mat")) if path.exists() else path.with_suffix(".mat")
     path.write_bytes(raw)
-    return lambda _: load_model(path)
+    return lambda _: read_model(path)
 
 
 def repacked(fate: Fate, raw: bytes) -> bytes:
@@ -405,7 +405,7 @@ def safetensors(fate: Fate, path: Path):
     elif kind == 1:
         raw = fate.raw(raw)
     path.write_bytes(raw)
-    return load_model
+    return read_model
 
 
 def schedule(fate: Fate, path: Path):

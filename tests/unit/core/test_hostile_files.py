@@ -18,7 +18,7 @@ from annealz.core.reading.budget import Budget, limited, max_text
 from annealz.core.reading.regular import open_regular
 from annealz.core.storage.archive import load_archive
 from annealz.core.storage.record import load_record
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.training.data.array import read_data
@@ -36,7 +36,7 @@ def pipe(tmp_path: Path) -> Path:
     return tmp_path / "pipe"
 
 
-READERS = [load_model, Schedule.load, read_data, load_archive, load_record, Terrain.load]
+READERS = [read_model, Schedule.load, read_data, load_archive, load_record, Terrain.load]
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -50,7 +50,7 @@ def test_only_regular_files_are_read(pipe: Path, read, device: str):
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".txt", ".csv", ".json", ".mat", ".gz"])
 def test_a_pipe_is_refused_under_any_name(pipe: Path, suffix: str):
     path = pipe.rename(pipe.with_suffix(suffix))
-    for read in (load_model, Schedule.load, read_data):
+    for read in (read_model, Schedule.load, read_data):
         assert "a pipe" in refused(read, path)
 
 
@@ -59,9 +59,9 @@ def test_a_folder_and_a_circle_of_links_are_refused(tmp_path: Path):
     (tmp_path / "two").symlink_to(tmp_path / "one")
     assert "symbolic links" in refused(open_regular, tmp_path / "one")
     assert "symbolic links" in refused(Schedule.load, tmp_path / "one")
-    for read in (load_model, read_data):
+    for read in (read_model, read_data):
         refused(read, tmp_path / "one")
-    assert "directory" in refused(load_model, tmp_path)
+    assert "directory" in refused(read_model, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def bombs(folder: Path) -> None:
 MEASURE = """
 import json, resource, sys, time
 from pathlib import Path
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.training.data.array import read_data
 from annealz.schedules.schedule import Schedule
 import h5py, scipy.io, safetensors.numpy
@@ -152,7 +152,7 @@ limit = pages * resource.getpagesize() + 900 * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 found = {}
 for path in sorted(Path(sys.argv[1]).iterdir()):
-    read = {".gz": read_data, ".json": Schedule.load, ".txt": Schedule.load}.get(path.suffix, load_model)
+    read = {".gz": read_data, ".json": Schedule.load, ".txt": Schedule.load}.get(path.suffix, read_model)
     start = time.monotonic()
     try:
         read(path)
@@ -194,7 +194,7 @@ def test_bombs_are_refused_before_they_take_memory(tmp_path: Path):
 def test_the_variable_raises_the_limit(tmp_path: Path, monkeypatch):
     np.savez_compressed(tmp_path / "a.npz", **ARRAYS)
     monkeypatch.setenv("ANNEALZ_MAX_MEMORY", "50")
-    text = refused(load_model, tmp_path / "a.npz")
+    text = refused(read_model, tmp_path / "a.npz")
     assert "a.npz declares" in text
     assert (
         "may take 50 bytes: give --max-memory, for example 8GB, or set ANNEALZ_MAX_MEMORY" in text
@@ -202,11 +202,11 @@ def test_the_variable_raises_the_limit(tmp_path: Path, monkeypatch):
     for given, size in (("8GB", 8 * 10**9), ("1.5 GiB", 3 * 2**29), ("4096", 4096), ("2k", 2000)):
         monkeypatch.setenv("ANNEALZ_MAX_MEMORY", given)
         assert max_text() == size // 64
-    assert load_model(tmp_path / "a.npz")[0].digest == MODEL.digest
+    assert read_model(tmp_path / "a.npz")[0].digest == MODEL.digest
     for given in ("much", "-1", "0", "8XB", "1e400"):
         monkeypatch.setenv("ANNEALZ_MAX_MEMORY", given)
         assert "ANNEALZ_MAX_MEMORY must be a number of bytes" in refused(
-            load_model, tmp_path / "a.npz"
+            read_model, tmp_path / "a.npz"
         )
 
 
@@ -259,7 +259,7 @@ def test_the_command_that_goes_on_has_the_limit_too(capsys):
 
 def test_every_command_that_reads_files_has_the_option():
     commands = typer.main.get_command(app).commands  # pyright: ignore
-    assert {*commands} - {*READERS} == {"models"}
+    assert {*commands} - {*READERS} == {"doctor", "evidence", "models"}  # they read no files
     for name in READERS:
         assert "max_memory" in {option.name for option in commands[name].params}
 
@@ -277,7 +277,7 @@ def test_sparse_weights_that_compress_well_are_read(tmp_path: Path):
     arrays = {"weights": weights, "hidden_bias": np.zeros(2000), "visible_bias": np.zeros(2000)}
     np.savez_compressed(tmp_path / "a.npz", **arrays)
     assert (tmp_path / "a.npz").stat().st_size < weights.nbytes / 200
-    assert float(load_model(tmp_path / "a.npz")[0].weights.sum()) == 1600
+    assert float(read_model(tmp_path / "a.npz")[0].weights.sum()) == 1600
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.txt"])

@@ -9,7 +9,7 @@ import annealz
 from annealz.core.registry.formats import FORMATS
 from annealz.core.registry.plugins import resolve
 from annealz.core.registry.schedules import SCHEDULES, described, has_pilot
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.schedules.make import make_schedule
 from support.packages import PLUGIN, write_package
 
@@ -38,12 +38,12 @@ RAISES = annealz.ScheduleRule("raises", "divides by zero", lambda num_steps: 1 /
 SET = annealz.ScheduleRule("set", "no JSON", lambda num_steps: annealz.Schedule(
     annealz.linear(num_steps).betas, provenance={"a": {1}}
 ))
-NPZ = annealz.FileFormat("mine", "takes .npz", (".npz",), "annealz:load_model")
-NAMED = annealz.FileFormat("npz", "takes the name", (".mine",), "annealz:load_model")
+NPZ = annealz.FileFormat("mine", "takes .npz", (".npz",), "annealz.models.formats.load:read_model")
+NAMED = annealz.FileFormat("npz", "takes the name", (".mine",), "annealz.models.formats.load:read_model")
 LIST = annealz.FileFormat("list", "gives a list", (".list",), lambda path: [])
 CRASH = annealz.FileFormat("crash", "raises", (".crash",), lambda path: 1 / 0)
-FIRST = annealz.FileFormat("first", "one of two", (".twice",), "annealz:load_model")
-SECOND = annealz.FileFormat("second", "one of two", (".twice",), "annealz:load_model")
+FIRST = annealz.FileFormat("first", "one of two", (".twice",), "annealz.models.formats.load:read_model")
+SECOND = annealz.FileFormat("second", "one of two", (".twice",), "annealz.models.formats.load:read_model")
 """
 
 
@@ -136,7 +136,7 @@ def test_all_else_works_beside_it(wrong: Path):
     assert len(SCHEDULES.refusals()) == len(WRONG)
     assert SCHEDULES.find("sm08") is SCHEDULES.own["sm08"]
     assert [one.name for one in FORMATS.usable()][:4] == list(FORMATS.own)
-    assert load_model("mnist-pcd-20")[0].num_hidden == 20  # an npz file, whoever claims the name
+    assert read_model("mnist-pcd-20")[0].num_hidden == 20  # an npz file, whoever claims the name
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_format_that_fails_is_named(wrong: Path, suffix: str, words: str):
     path = wrong / f"model.{suffix}"
     path.write_text("hello")
     with pytest.raises(ValueError, match=words):
-        load_model(path)
+        read_model(path)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_rule_is_checked(changed: dict, words: str):
     ],
 )
 def test_a_format_is_checked(changed: dict, words: str):
-    fields = {"name": "mine", "description": "a format", "suffixes": (".mine",), "read": load_model}
+    fields = {"name": "mine", "description": "a format", "suffixes": (".mine",), "read": read_model}
     annealz.FileFormat(**fields)
     with pytest.raises(ValueError, match=words):
         annealz.FileFormat(**(fields | changed))

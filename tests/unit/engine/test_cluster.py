@@ -4,10 +4,16 @@ The workers are threads of this process, and blocks are small, so that runs have
 """
 
 import contextlib
+import importlib
+import socket
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import cloudpickle
 import distributed
 import jax
 import numpy as np
@@ -19,7 +25,7 @@ from annealz.engine import blocks
 from annealz.engine.anneal import anneal
 from annealz.engine.cluster import blocks as cluster_blocks
 from annealz.engine.cluster import cluster as cluster_module
-from annealz.engine.cluster import connect, tasks
+from annealz.engine.cluster import connect, packing, tasks
 from annealz.engine.cluster.cluster import Cluster
 from annealz.engine.cluster.connect import Tls, connected
 from annealz.engine.cluster.current import current_cluster, on_cluster, side_by_side
@@ -103,6 +109,31 @@ def test_workers_change_no_bit(mode: str, alone: dict[str, Run], client, monkeyp
     assert_same_bits(run_of(mode, client=client), alone[mode])
     monkeypatch.setattr(cluster_blocks, "_MOST_SPANS", 2)  # blocks come back and are sent again
     assert_same_bits(run_of(mode, client=client, chunk_steps=7), alone[mode])
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_number_of_workers_changes_no_bit(count: int, alone: dict[str, Run]):
+    with workers(count) as (_, client):
+        for mode in MODES:
+            assert_same_bits(run_of(mode, client=client), alone[mode])
+
+
+ISING = annealz.Ising(np.ones((3, 3)) - np.eye(3), np.zeros(3))  # of one layer
+DENSITY = annealz.LogDensity(lambda x: -0.5 * ((x - 1) ** 2).sum(), 2)
+HMC = annealz.HMC(step_size=0.5)
+OTHERS = {
+    "hidden marginal": (GeometricPath(BernoulliBase.uniform(9), MODEL, "hidden"), BlockGibbs()),
+    "Ising": (ISING.path(ISING.flat_base()), ISING.kernel()),
+    "density, HMC": (HMC.extend(DENSITY.path(annealz.GaussianBase.standard(2))), HMC),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_workers_change_no_bit_of_other_families(name: str, client):
+    path, kernel = OTHERS[name]
+    options = {"num_chains": 70, "seed": 1}
+    here = anneal(path, kernel, linear(40), **options)
+    assert_same_bits(anneal(path, kernel, linear(40), **options, client=client), here)
 
 
 def test_the_comparison_can_fail(alone: dict[str, Run], client, monkeypatch: pytest.MonkeyPatch):
@@ -332,7 +363,7 @@ def test_what_fails_on_a_worker_is_said_here(client):
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
     text = r"distributed, which is not installed: pip install 'annealz\[cluster\]'"
     with pytest.raises(ValueError, match=text), connected("2", Tls()):
         pass
@@ -346,12 +377,19 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch):
         ("tcp://127.0.0.1:1", r"no scheduler answered at tcp://127.0.0.1:1 within 0.2 s"),
         ("tcp://127.0.0.1:99999", "the port of tcp://127.0.0.1:99999 must be between 1 and 65535"),
         ("http://", r"--cluster must be an address such as tcp://host:8786"),
-        ("gopher://host:70", r"cannot connect to gopher://host:70: "),
+        ("gopher://host:70", r"--cluster must be an address such as tcp://host:8786"),
+        (
+            "tls://127.0.0.1:1",
+            "tls://127.0.0.1:1 needs certificates: give --tls-ca, --tls-cert and ",
+        ),
+        ("", r"--cluster must be an address such as .* got ''"),
+        ("-1", r"--cluster must be an address such as .* got '-1'"),
         ("0", "--cluster takes 1 to 256 local processes, got 0"),
         ("nowhere.json", "cannot read nowhere.json: No such file"),
         ("text.json", "text.json is not a scheduler file"),
         ("other.json", "other.json is not a scheduler file"),
         ("list.json", "list.json is not a scheduler file"),
+        ("gopher.json", "gopher.json is not a scheduler file"),
     ],
 )
 def test_clusters_that_are_none(name: str, text: str, tmp_path: Path, monkeypatch):
@@ -360,8 +398,56 @@ def test_clusters_that_are_none(name: str, text: str, tmp_path: Path, monkeypatc
     Path("text.json").write_text("tcp://127.0.0.1:1")
     Path("other.json").write_text('{"address": 3}')
     Path("list.json").write_text("[]")
+    Path("gopher.json").write_text('{"address": "gopher://host:70"}')
     with pytest.raises(ValueError, match=text), connected(name, Tls()):
         pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"", r"no scheduler answered at \S+ within 0.5 s"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"what answers at \S+ is not a Dask scheduler"),
+        (bytes(8) + bytes(range(256)), r"what answers at \S+ is not a Dask scheduler"),
+    ],
+    ids=["silence", "http", "bytes"],
+)
+def test_what_listens_there_is_no_scheduler(answer: bytes, text: str, monkeypatch):
+    """One sentence, in the time that it says: also where it says nothing, or means a length by it."""
+    monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.5)
+    held = []
+
+    def speak(server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(server.accept()[0])
+                held[-1].sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=speak, args=(server,), daemon=True).start()
+        name = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ValueError, match=text), connected(name, Tls()):
+            pass
+    for one in held:
+        one.close()
+
+
+def test_a_worker_is_no_scheduler():
+    local: dict[str, Any] = {
+        "protocol": "tcp",
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+    }
+    cluster: Any = distributed.LocalCluster(n_workers=1, processes=False, **local)
+    with cluster:
+        worker = cluster.workers[0].address
+        with (
+            pytest.raises(ValueError, match=f"{worker} is a worker: give the address of its sch"),
+            connected(worker, Tls()),
+        ):
+            pass
+        with connected(cluster.scheduler_address, Tls()) as client:
+            assert client.status == "running"
 
 
 def test_certificates_come_together(tmp_path: Path):
@@ -380,6 +466,8 @@ def test_certificates_come_together(tmp_path: Path):
     missing = Tls(file, file, tmp_path / "key.pem")
     with pytest.raises(ValueError, match=r"cannot read \S+key.pem: No such file"):
         connected("tls://h:1", missing).__enter__()
+    with pytest.raises(ValueError, match="must be PEM files of a certificate and its key: "):
+        connected("tls://h:1", all_of).__enter__()
 
 
 # --- parts ------------------------------------------------------------------------------------
@@ -399,6 +487,36 @@ def test_a_function_is_read_once():
     assert all(len(functions) == 1 for _, functions in packed)
     other = unpack(pack(jax.jit(lambda x: x + 1)))
     assert other(1) == 2
+
+
+def packed_and_forgotten(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> packing.Bytes:
+    """What a module holds, as it comes to a process that lacks this module."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.py").write_text(
+        "OFFSET = 2.0\n"
+        "class Shift:\n    by = 1.0\n"
+        "def moved(x):\n    return x + OFFSET + Shift.by\n"
+    )
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(folder)
+        module = importlib.import_module(name)
+        packed = pack((module.moved, module.Shift()))
+    monkeypatch.delitem(sys.modules, name)
+    return packed
+
+
+def test_a_file_of_ones_own_is_sent_by_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Workers find no file of the folder where a command was given."""
+    moved, shift = unpack(packed_and_forgotten(tmp_path, "own_density", monkeypatch))
+    assert (moved(1.0), shift.by) == (4.0, 1.0)
+    assert not cloudpickle.list_registry_pickle_by_value()
+
+
+def test_an_installed_module_that_workers_lack_is_named(tmp_path: Path, monkeypatch):
+    packed = packed_and_forgotten(tmp_path / "site-packages", "other_density", monkeypatch)
+    text = r"a worker has no module 'other_density', .* client.upload_file\.$"
+    with pytest.raises(ValueError, match=text):
+        unpack(packed)
 
 
 def test_dask_counts_what_is_held():

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 import annealz
 from annealz.core.random import Stream
 from annealz.models.exact import exact_log_z
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_model
 from annealz.testing import assert_within_mc_error, default_seed
 from support.families import MODELS, annealed_columns, arrays, chi_square, grid, joint
@@ -232,7 +232,7 @@ def test_the_front_door_with_two_sides_and_a_folder(name: str, tmp_path: Path, s
 @pytest.mark.parametrize("name", MODELS)
 def test_models_are_written_and_read(name: str, tmp_path: Path):
     save_model(tmp_path / "m.npz", MODELS[name], {"note": "here"})
-    loaded, meta = load_model(tmp_path / "m.npz")
+    loaded, meta = read_model(tmp_path / "m.npz")
     assert loaded.digest == MODELS[name].digest
     assert meta == {"name": "m", "note": "here"}
 
@@ -240,7 +240,7 @@ def test_models_are_written_and_read(name: str, tmp_path: Path):
 def test_softmax_rbms_of_the_package_rbms():
     by_rbms = json.loads((FIXTURES / "rbms-log-z.json").read_text())["rbms-potts.h5"]
     for update, log_z in by_rbms.items():
-        model, _ = load_model(FIXTURES / "rbms-potts.h5" / update)
+        model, _ = read_model(FIXTURES / "rbms-potts.h5" / update)
         assert isinstance(model, annealz.SoftmaxRBM)
         assert exact_log_z(model) == pytest.approx(log_z, abs=1e-6)
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import BernoulliRBM
 
 from annealz.models.exact import exact_log_z
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.testing import assert_within_mc_error, default_seed, random_rbm
@@ -80,7 +80,7 @@ def test_every_layout_in_every_container(
     CONTAINERS[container](path, layouts(model)[layout])
     if not is_named:
         path = path.rename(tmp_path / "trained")
-    loaded, meta = load_model(path)
+    loaded, meta = read_model(path)
     assert loaded.digest == model.digest
     assert meta["name"] == "trained"
 
@@ -92,15 +92,15 @@ def test_every_version_of_matlab(tmp_path: Path, model: RBM, version: str):
         save_matlab73(path, arrays)
     else:
         savemat(path, {**arrays, "epoch": 50}, format=version)
-    assert load_model(path)[0].digest == model.digest
+    assert read_model(path)[0].digest == model.digest
 
 
 def test_the_last_update_of_a_training_is_the_model():
     """Against log Z that the package rbms computed of its own models."""
     file = FIXTURES / "rbms-binary.h5"
     for update, log_z in BY_RBMS.items():
-        assert exact_log_z(load_model(file / update)[0]) == pytest.approx(log_z, abs=1e-9)
-    last, meta = load_model(file)
+        assert exact_log_z(read_model(file / update)[0]) == pytest.approx(log_z, abs=1e-9)
+    last, meta = read_model(file)
     assert exact_log_z(last) == pytest.approx(BY_RBMS["update_1000"], abs=1e-9)
     assert meta["name"] == "rbms-binary/update_1000"
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path, name: str)
     write, words = REFUSED[name]
     write(tmp_path / name)
     with pytest.raises(ValueError, match=words):
-        load_model(tmp_path / name)
+        read_model(tmp_path / name)
 
 
 def test_a_damaged_safetensors_file_is_named(tmp_path: Path, model: RBM):
@@ -208,20 +208,20 @@ def test_a_damaged_safetensors_file_is_named(tmp_path: Path, model: RBM):
     save_file(layouts(model)["annealz"], path)
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(ValueError, match=r"a\.safetensors is truncated, damaged"):
-        load_model(path)
+        read_model(path)
 
 
 def test_an_update_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(ValueError, match="holds no update_7: choose one of 3 from update_1 to"):
-        load_model(FIXTURES / "rbms-binary.h5" / "update_7")
+        read_model(FIXTURES / "rbms-binary.h5" / "update_7")
     np.savez(tmp_path / "a.npz", a=1)
     with pytest.raises(
         ValueError, match=r"a\.npz is not an HDF5 file, so that it holds no update_7"
     ):
-        load_model(tmp_path / "a.npz" / "update_7")
+        read_model(tmp_path / "a.npz" / "update_7")
 
 
 def test_without_its_package_a_format_tells_what_to_install(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
     with pytest.raises(ValueError, match=r"HDF5 files are read with h5py.*annealz\[formats\]"):
-        load_model(FIXTURES / "rbms-binary.h5")
+        read_model(FIXTURES / "rbms-binary.h5")

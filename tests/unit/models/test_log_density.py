@@ -14,6 +14,7 @@ from annealz.core.random import Stream
 from annealz.core.storage.families import restore, store
 from annealz.paths import PhasePath
 from annealz.testing import assert_within_mc_error
+from annealz.workflows.pilots.densities.search import search_density
 
 COVARIANCE = np.array([[0.5, 0.3], [0.3, 0.8]])
 MEAN = np.array([1.0, -0.5])
@@ -70,29 +71,34 @@ def test_what_is_no_gaussian_is_refused(mean, covariance, words):
 
 
 def test_the_laplace_base_of_a_gaussian_is_its_own_and_wider():
-    base = MODEL.choose_base("laplace")
+    found = search_density(MODEL, annealz.HAIS(), name="laplace")
+    base = found.first
     np.testing.assert_allclose(base.mean, MEAN, atol=1e-3)
     np.testing.assert_allclose(base.scale @ base.scale.T, 1.5 * COVARIANCE, rtol=1e-3)
-    assert 2 < base.evaluations < 1000
+    assert base.evaluations == found.evaluations < 20_000
+    assert not found.findings
 
 
 @pytest.mark.slow
 def test_the_pilot_base_has_the_moments_of_the_target():
-    base = MODEL.choose_base()
+    base = search_density(MODEL, annealz.HAIS(), name="pilot").first
     assert base.name == "pilot"
-    np.testing.assert_allclose(base.mean, MEAN, atol=0.15)
-    np.testing.assert_allclose(base.scale @ base.scale.T, 1.5 * COVARIANCE, atol=0.3)
+    np.testing.assert_allclose(base.mean, MEAN, atol=0.3)
+    np.testing.assert_allclose(base.scale @ base.scale.T, 1.5 * COVARIANCE, atol=0.6)
 
 
-def test_the_laplace_base_spans_modes_that_are_apart():
+def test_the_laplace_base_has_the_modes_that_are_apart():
     centres = jnp.array([[-4.0, 0.0], [4.0, 0.0]])
 
     def two(x):
         return jax.scipy.special.logsumexp(-0.5 * ((x - centres) ** 2).sum(-1))
 
-    base = annealz.LogDensity(two, 2, starts=[[-3.0, 1.0], [3.0, -1.0]]).choose_base("laplace")
-    np.testing.assert_allclose(base.mean, [0, 0], atol=1e-2)
-    np.testing.assert_allclose(np.diag(base.scale @ base.scale.T), [17.5, 1.5], rtol=1e-2)
+    model = annealz.LogDensity(two, 2, starts=[[-3.0, 1.0], [3.0, -1.0]])
+    base = search_density(model, annealz.HAIS(), name="laplace").first
+    assert base.num_components == 2
+    np.testing.assert_allclose(np.exp(base.log_weights), [0.5, 0.5], atol=0.15)
+    places = np.asarray(base.from_unit(base.centres))
+    np.testing.assert_allclose(places[np.argsort(places[:, 0])], centres, atol=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +120,7 @@ def test_log_z_from_two_sides_with_costs(kernel, seed):
         estimate.run.log_z0 + estimate.judgement.log_mean, EXACT, estimate.judgement.std_err
     )
     assert abs(estimate.two_sided.bar.crooks_z) < 5
-    assert estimate.evaluations["main"] == 2 * estimate.sweeps["main"]
+    assert estimate.evaluations["main"] == estimate.sweeps["main"] + estimate.num_chains
     assert estimate.to_dict()["evaluations"] == estimate.evaluations
     assert "evaluations" in repr(estimate)
     assert estimate.run.states.dtype == np.float32
@@ -191,7 +197,7 @@ def test_a_digest_tells_functions_apart():
         (lambda: annealz.LogDensity(log_density, 2, starts=[[1.0]]), "starts must have shape"),
         (lambda: annealz.LogDensity(log_density, 3).check(), r"position of shape \(3,\)"),
         (lambda: annealz.LogDensity(lambda x: x, 2).check(), "one real number"),
-        (lambda: MODEL.choose_base("nope"), "auto, laplace, pilot, standard"),
+        (lambda: MODEL.choose_base("nope"), "auto, laplace, mixture, pilot, prior, standard, wide"),
         (lambda: MODEL.path(annealz.GaussianBase.standard(3)), "must have its dimension 2, got 3"),
         (lambda: annealz.HMC(0), "num_leapfrog"),
         (lambda: annealz.MALA(-1.0), "step_size must be a positive number"),
@@ -205,19 +211,21 @@ def test_bad_input_is_refused_in_words(make, words):
 
 def test_a_density_that_is_nan_everywhere_is_refused():
     model = annealz.LogDensity(lambda x: jnp.nan * x.sum(), 2)
-    with pytest.raises(ValueError, match="no mode of density-2 was found"):
+    with pytest.raises(
+        ValueError, match="fn of density-2 must return a real number or -inf, got NaN"
+    ):
         annealz.estimate_log_z(model, **OPTIONS)
 
 
 def test_a_momentum_beside_each_position(seed):
-    path = PhasePath(MODEL.path(annealz.GaussianBase.standard(2)))
+    path = PhasePath(MODEL.path(annealz.GaussianBase.standard(2)), has_momentum=True)
     bits = Stream(seed, "phase").at(0, jnp.arange(4000))
     x = np.asarray(jax.jit(lambda bits: path.sample(bits))(bits))
-    assert x.shape == (4000, 2, 2)
-    correlation = np.corrcoef(x.reshape(4000, 4).T)[np.triu_indices(4, 1)]
+    assert x.shape == (4000, 2 + 2 + 1)  # positions, momenta, values
+    correlation = np.corrcoef(x[:, :4].T)[np.triu_indices(4, 1)]
     assert_within_mc_error(correlation, 0, 1 / np.sqrt(4000))
-    again = jax.jit(lambda bits, x: path.position(path.state(bits, x)))(bits, x[:, 0])
-    np.testing.assert_allclose(again, x[:, 0], atol=1e-6)
+    again = jax.jit(lambda bits, x: path.position(path.state(bits, x)))(bits, x[:, :2])
+    np.testing.assert_allclose(again, x[:, :2], atol=1e-6)
 
 
 def beta_binomial(count):
@@ -243,7 +251,7 @@ def test_numpyro_models_without_real_latents_are_refused():
     def none(y):
         numpyro.sample("y", dist.Normal(0.0, 1.0), obs=y)
 
-    with pytest.raises(ValueError, match="coin is discrete"):
+    with pytest.raises(ValueError, match="no latent variables that are real"):
         annealz.from_numpyro(discrete)
     with pytest.raises(ValueError, match="no latent variables"):
         annealz.from_numpyro(none, 1.0)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.models.formats.load import read_model
 from annealz.views.cli.main import main
 
 SOURCE = """
@@ -46,7 +47,7 @@ def stopped(out) -> None:
 def test_a_model_by_import_path_runs_and_resumes(tmp_path):
     whole = annealz.estimate_log_z("own_model:model", **SHORT)
     stopped(tmp_path / "r")
-    again, _ = annealz.load_model("own_model:model")
+    again = annealz.load_model("own_model:model")
     resumed = annealz.resume(tmp_path / "r", model=again)
     assert np.array_equal(resumed.log_weights, whole.log_weights)
 
@@ -68,7 +69,7 @@ def test_a_folder_never_has_code_imported(tmp_path, capsys):
     assert end.value.code in (0, None)
     with pytest.raises(SystemExit) as end:
         main(["resume", str(tmp_path / "r"), "--model", "own_model:make", "--quiet"])
-    assert end.value.code in (0, None)  # done: only read
+    assert end.value.code == 2  # done, and of another model
 
 
 def test_the_command_line_takes_it(capsys):
@@ -79,9 +80,41 @@ def test_the_command_line_takes_it(capsys):
     assert json.loads(capsys.readouterr().out)["model"] == "made"
 
 
+def test_a_file_is_a_module_wherever_it_lies(tmp_path):
+    folder = tmp_path / "analysis"
+    folder.mkdir()
+    (folder / "beside.py").write_text("NAME = 'of a file'")
+    text = SOURCE + "from beside import NAME\nother = PhiFour(4, 0.5, NAME)\n"
+    (folder / "random.py").write_text(text)  # hides no module of Python
+    model, record = read_model("analysis/random.py:other")
+    assert (model.name, record["source"]) == ("of a file", "analysis/random.py:other")
+    assert annealz.load_model(f"{folder}/random.py:make").name == "made"
+    assert str(folder) not in sys.path
+    assert "analysis" not in (sys.modules["random"].__file__ or "")
+    for name in ("beside", "annealz_file_random"):
+        sys.modules.pop(name)
+
+
+@pytest.mark.filterwarnings("ignore")  # of PyMC and PyTensor
+def test_a_model_of_pymc_is_taken_as_it_is(tmp_path):
+    (tmp_path / "coin_model.py").write_text(
+        "import pymc\n"
+        "with pymc.Model() as coin:\n"
+        "    bias = pymc.Beta('bias', 1.0, 1.0)\n"
+        "    pymc.Binomial('heads', 4, bias, observed=3)\n"
+        "def make():\n"
+        "    return coin\n"
+    )
+    for name in ("coin", "make"):
+        model, record = read_model(f"coin_model.py:{name}")
+        assert (model.parameters.names, record["name"]) == (("bias",), model.name)
+    sys.modules.pop("annealz_file_coin_model")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
+        ("analysis/none.py:model", "there is no file analysis/none.py"),
         ("no_such_module:model", "cannot import"),
         ("own_model:nothing", "own_model has no nothing"),
         ("own_model:number", "must be an annealz model"),

@@ -182,4 +182,6 @@ def test_refusals_by_name(model: RBM, bare: RBM):
     with pytest.raises(ValueError, match=r"5 visible units.*\(rows, 5\) or \(5,\), got \(3, 4\)"):
         choose_base(model, data=np.ones((3, 4)))
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        choose_base(model, data=np.ones(5))
+        choose_base(model, data=np.full(5, 1.2))
+    smoothed = choose_base(model, data=np.ones(5))
+    np.testing.assert_allclose(expit(smoothed.logits), 1001 / 1002, rtol=1e-5)

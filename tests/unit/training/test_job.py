@@ -8,7 +8,7 @@ import pytest
 
 from annealz.core.random import derive_seed
 from annealz.models.exact import exact_log_z
-from annealz.models.formats import load_model
+from annealz.models.formats.load import read_model
 from annealz.training import Settings, load_series, resume_training, train, train_to_file
 from annealz.training.data import DataSource, binarise
 from annealz.training.data.source import check_rows, digest_rows
@@ -41,7 +41,7 @@ def cut_off(source: DataSource, out: Path, **options) -> TrainingFolder:
 
 def test_the_file_holds_the_model_and_all_that_made_it(source: DataSource, tmp_path: Path):
     outcome = train_to_file(source, SETTINGS, tmp_path / "m.npz")
-    model, meta = load_model(tmp_path / "m.npz")
+    model, meta = read_model(tmp_path / "m.npz")
     plain = train(DATA, **SETTINGS.to_dict())
     assert model.digest == plain.digest == meta["digest"] == outcome.digest
     np.testing.assert_array_equal(model.visible_means, plain.visible_means)
@@ -55,7 +55,7 @@ def test_the_file_holds_the_model_and_all_that_made_it(source: DataSource, tmp_p
 
 def test_the_outcome_is_exact_for_a_small_model(source: DataSource, tmp_path: Path):
     outcome = train_to_file(source, SETTINGS, tmp_path / "m.npz")
-    model, _ = load_model(tmp_path / "m.npz")
+    model, _ = read_model(tmp_path / "m.npz")
     rows = binarise(check_rows(DATA), derive_seed(3, "likelihood"))
     exact = np.mean(model.log_density(rows)) - exact_log_z(model)
     np.testing.assert_allclose(outcome.log_likelihood, exact, rtol=1e-5)
@@ -72,7 +72,7 @@ def test_a_large_model_is_not_enumerated(tmp_path: Path):
     assert outcome.exact_log_z is None
     assert outcome.log_likelihood is None
     assert "exact log Z" not in dict(outcome.rows())
-    assert "exact_log_z" not in load_model(tmp_path / "m.npz")[1]
+    assert "exact_log_z" not in read_model(tmp_path / "m.npz")[1]
 
 
 # --- series -----------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_a_series_holds_the_models_along_the_way(source: DataSource, tmp_path: P
         options = {**SETTINGS.to_dict(), "num_updates": count}
         assert model.digest == train(DATA, **options).digest
     assert series[-1][1].digest == outcome.digest
-    _, meta = load_model(folder / "000000020.npz")
+    _, meta = read_model(folder / "000000020.npz")
     assert meta["name"] == "m-20"
     assert meta["training"]["num_done"] == 20
 

@@ -9,6 +9,7 @@ import pytest
 import typer
 
 import annealz
+from annealz.core.names import METHODS
 from annealz.estimators.advice import Advice
 from annealz.estimators.finding import Finding
 from annealz.estimators.in_python import CALLS, in_python
@@ -30,6 +31,8 @@ REMEDIES = {  # every setting that a remedy can name, with the words in both med
     "num_steps": (Remedy(num_steps=40_000), "num_steps=40000", "--steps 40000"),
     "num_sweeps": (Remedy(num_sweeps=4000), "num_sweeps=4000", "--steps 4000"),
     "num_chains": (Remedy(num_chains=100), "num_chains=100", "--chains 100"),
+    "num_live": (Remedy(num_live=1000), "num_live=1000", "--live 1000"),
+    "num_inner_steps": (Remedy(num_inner_steps=60), "num_inner_steps=60", "--inner-steps 60"),
     "target_std_err": (
         Remedy(target_std_err=0.12),
         "target_std_err=0.12",
@@ -39,6 +42,8 @@ REMEDIES = {  # every setting that a remedy can name, with the words in both med
 }
 FUNCTIONS = {  # that take a setting which `estimate_log_z` does not take
     "num_sweeps": annealz.exchange_log_z,
+    "num_live": annealz.nested_log_z,
+    "num_inner_steps": annealz.nested_log_z,
     "conservative": annealz.log_likelihood,
 }
 kinds = pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
@@ -126,11 +131,19 @@ def test_an_option_that_is_advised_exists(name: str):
 
 @settings
 def test_an_argument_that_is_advised_exists(name: str):
-    if name in CALLS:
-        assert callable(getattr(annealz, CALLS[name].removeprefix("annealz.")))
+    calls = [call for (setting, _), call in CALLS.items() if setting == name]
+    if calls:
+        assert all(callable(getattr(annealz, call.removeprefix("annealz."))) for call in calls)
         return
     function = FUNCTIONS.get(name, annealz.estimate_log_z)
     assert name in inspect.signature(function).parameters
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_every_method_has_a_function_and_an_option(method: str):
+    remedy = Remedy(method=method)
+    assert remedy.in_words(in_python) == f"annealz.{method}_log_z"
+    assert remedy.in_words(in_options) == f"--method {method}"
 
 
 def test_data_must_come_from_the_user():

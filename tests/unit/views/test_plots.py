@@ -17,10 +17,11 @@ from annealz.testing import random_rbm
 from annealz.views import plots
 from annealz.views.plots import style
 from annealz.workflows.compare import Comparison, compare_schedules
+from support.bumps import BUMP, SMALL
 
 MODEL = random_rbm(4, 6, 1.5, 1)
 PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
-FIGURES = {"plot_estimate", "plot_exchange", "plot_terrain", "plot_comparison"}
+FIGURES = {"plot_estimate", "plot_exchange", "plot_nested", "plot_terrain", "plot_comparison"}
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +51,19 @@ def exchanged() -> annealz.ExchangeEstimate:
     )
 
 
+@functools.cache
+def nested() -> annealz.NestedEstimate:
+    return annealz.nested_log_z(BUMP, **SMALL, exact_log_z=0.0)
+
+
 def panels(estimate, both, comparison) -> dict[str, tuple]:
     """For every function of axes, what it is a picture of, and the method that does the same."""
     terrain, ran = estimate.terrain, exchanged().exchange
     return {
         "plot_ladder": ((ran,), ran.plot_ladder),
         "plot_rounds": ((ran,), ran.plot_rounds),
+        "plot_evidence": ((nested(),), None),
+        "plot_runs": ((nested(),), None),
         "plot_schedule": ((estimate.schedule,), estimate.schedule.plot),
         "plot_dwell": ((estimate.schedule, terrain), estimate.plot_dwell),
         "plot_mean": ((terrain,), terrain.plot_mean),
@@ -142,6 +150,16 @@ def test_estimate_shows_schedule_ess_and_weights(estimate):
     assert middle.get_lines()[0].get_ydata()[-1] == pytest.approx(estimate.ess, rel=1e-4)
     assert marks_of(right) == pytest.approx([estimate.log_z, estimate.exact_log_z])
     assert right.get_title() == f"log weights: {estimate.tail}"
+
+
+def test_nested_sampling_shows_the_evidence_and_the_runs():
+    left, right, _ = nested().plot().axes
+    (mass,) = steps_of(left)
+    assert mass.get_data().values.max() == 1
+    (points,) = right.containers
+    np.testing.assert_allclose(
+        points[0].get_ydata(), [one.log_z for one in nested().judgement.each]
+    )
 
 
 def test_exchange_shows_the_ladder_and_the_rounds():

@@ -20,6 +20,7 @@ from annealz.models.formats import save_rbm
 from annealz.testing import random_rbm
 from annealz.views.cli.main import _status
 from annealz.views.plots import style
+from annealz.views.report import estimate as report_of_estimate
 from annealz.views.report import render_report
 from annealz.views.report.again import estimate_again
 from annealz.workflows.compare import compare_schedules
@@ -41,6 +42,14 @@ SECTIONS = [
     "Provenance",
 ]
 VOID = {"meta", "br", "img", "link"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def today():
+    """One day: equal results have equal pages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report_of_estimate, "_today", lambda: "2026-01-02")
+        yield
 
 
 class Page(HTMLParser):
@@ -187,6 +196,30 @@ def test_cost_and_provenance(estimate, both, texts):
         assert part in text
     for name, version in settings.versions.items():
         assert version in text, name
+
+
+def test_a_page_has_its_day(texts):
+    for text in texts.values():
+        assert re.search(r"page written</th><td[^>]*>2026-01-02<", text)
+
+
+def test_what_was_observed_is_shown():
+    estimate = annealz.estimate_log_z(
+        MODEL,
+        schedule="linear",
+        num_steps=5,
+        num_chains=100,
+        observe={
+            "ones": lambda v: v.sum(-1),
+            "means": lambda v: v,
+            "grid": lambda v: v[:, :, None] * v[:, None],
+        },
+        **PLAIN,
+    )
+    text = render_report(estimate)
+    assert f"{estimate.trace.means['ones'][-1]:.6g}" in text
+    assert ", ".join(f"{one:.6g}" for one in estimate.trace.means["means"][-1]) in text
+    assert "6 × 6 numbers from" in text
 
 
 def test_evaluations_of_a_density_are_told():

@@ -163,7 +163,15 @@ def test_variance_of_log_weights():
     one = contender("linear", 0.5)
     np.testing.assert_allclose(one.variance, 0.25, rtol=0.2)
     low, high = one.variance_interval(0.9999)
-    assert low < 0.25 < high
+    assert 0 < low < 0.25 < high
+
+
+def test_an_interval_of_a_variance_is_above_zero():
+    """Two replicates that differ: Student's plain interval would reach far below."""
+    weights = np.array([[0.0, 0.2, 0.4], [0.0, 3.0, 6.0]])
+    one = Contender("linear", 10, 1.0, weights, {"pilot": 0, "main": 30}, np.linspace(0, 1, 11))
+    low, high = one.variance_interval()
+    assert 0 < low < one.variance.mean() < high
 
 
 # --- the command line ------------------------------------------------------------------------

@@ -283,3 +283,29 @@ def test_a_schedule_of_one_step_is_importance_sampling():
     )
     assert one.run.num_steps == 1
     assert np.isfinite(one.log_z)
+
+
+@pytest.mark.parametrize(("above", "is_said"), [(1.5, False), (2.5, True)])
+def test_a_bound_on_the_wrong_side_of_the_exact_value_is_none(above, is_said):
+    """Whatever the estimate says: the exact log Z is known here."""
+    result = log_likelihood(
+        SMALL,
+        STATES,
+        estimate=estimate_log_z(
+            SMALL,
+            base="uniform",
+            schedule="linear",
+            num_steps=30,
+            num_chains=50,
+            second_opinion=False,
+            exact_log_z=exact_log_z(SMALL),
+        ),
+        conservative=True,
+    )
+    assert result.conservative is not None
+    gap = result.conservative.log_z - exact_log_z(SMALL) + above * result.conservative.std_err
+    moved = dataclasses.replace(
+        result.conservative, log_weights=result.conservative.log_weights + gap
+    )
+    other = dataclasses.replace(result, conservative=moved)
+    assert any("bounds nothing here" in one for one in other.messages) is is_said

@@ -12,7 +12,7 @@ from annealz.core.storage.archive import load_archive, pack_archive, save_archiv
 from annealz.core.storage.record import load_record, save_record
 from annealz.engine.checkpoint import Checkpoint, Standing
 from annealz.engine.run_arrays import run_from_arrays
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
@@ -186,5 +186,5 @@ def test_data(tmp_path: Path):
 def test_models_that_were_saved_are_read(tmp_path: Path):
     for model in (MODEL, annealz.Potts.square(4, 3, 0.8), annealz.Ising.square(4, 0.3)):
         save_model(tmp_path / "a.npz", model, {"name": "a", "note": {"any": [1]}})
-        found, meta = load_model(tmp_path / "a.npz")
+        found, meta = read_model(tmp_path / "a.npz")
         assert (found.digest, meta["note"]) == (model.digest, {"any": [1]})

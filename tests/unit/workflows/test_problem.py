@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_refused_in_words(options, words):
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(ValueError, match="must be an annealz model.*got function"):
+    with pytest.raises(ValueError, match="must be an annealz model.*got a function"):
         annealz.estimate_log_z(lambda x: x)
 
 

@@ -47,6 +47,7 @@ FAMILIES = {
     "block-gibbs": "annealz.kernels.gibbs:BlockGibbs",
     "colour-gibbs": "annealz.kernels.colours:ColourGibbs",
     "gaussian": "annealz.paths.bases.gaussian:GaussianBase",
+    "gaussian-mixture": "annealz.paths.bases.gaussian_mixture:GaussianMixtureBase",
     "hmc": "annealz.kernels.hmc:HMC",
     "mala": "annealz.kernels.hmc:MALA",
     "random-walk": "annealz.kernels.metropolis:RandomWalk",
@@ -110,6 +111,8 @@ def restore(arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Any:
             start = f"{field.name}."
             own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
             value = restore(own, record["parts"][field.name])
+        elif field.name not in arrays and field.default is not dataclasses.MISSING:
+            value = field.default  # a field that is newer than the file
         else:
             value = _array(arrays, field.name)
         if not _fits(value, field.type):

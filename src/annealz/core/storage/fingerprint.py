@@ -2,7 +2,7 @@
 
 Of a function names, instructions, constants, defaults, what it closes over and what it reads of its module
 count, and not where it lies, so that another process comes to the same digest. Of any other object its
-class and its attributes do.
+class and its attributes do, or only `__fingerprint__` where its class has that property.
 """
 
 import functools
@@ -41,6 +41,9 @@ def _hash(hasher, leaf: Any, seen: set[int]) -> None:
     if id(leaf) in seen:  # what refers to itself
         return
     seen.add(id(leaf))
+    if hasattr(type(leaf), "__fingerprint__"):  # of what it is, where its attributes say too much
+        _hash_all(hasher, (type(leaf).__qualname__, leaf.__fingerprint__), seen)
+        return
     if isinstance(leaf, functools.partial):
         _hash_all(hasher, (leaf.func, leaf.args, sorted(leaf.keywords.items())), seen)
     elif hasattr(leaf, "__func__"):  # a method of an object

@@ -11,7 +11,6 @@ compiled program serves every round.
 
 import dataclasses
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +22,8 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices, on_device
+from annealz.core.failures import plainly
+from annealz.core.numerics import whole_number
 from annealz.core.pace import Pace
 from annealz.core.random import Stream, check_seed
 from annealz.engine.anneal import Progress
@@ -72,6 +73,7 @@ class Ladder(NamedTuple):
     constants: np.ndarray
 
 
+@plainly
 @clustered
 def exchange(
     path: AbstractPath,
@@ -118,16 +120,19 @@ def exchange(
     >>> abs(result.log_z - annealz.exact_log_z(model)) < 5 * result.std_err
     True
     """
-    check_counts(num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps)
+    num_rungs, num_ensembles, num_sweeps, num_draws = check_counts(
+        num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps
+    )
+    path = kernel.extend(path)
     check_memory(path, num_rungs * num_ensembles, "num_ensembles x num_rungs")
     run = _Exchanging(
         path,
         kernel,
-        operator.index(num_rungs),
-        operator.index(num_ensembles),
-        operator.index(num_sweeps),
+        num_rungs,
+        num_ensembles,
+        num_sweeps,
         check_ladder(betas, num_rungs),
-        operator.index(num_draws),
+        num_draws,
         check_seed(seed),
         purpose,
     )
@@ -139,8 +144,8 @@ def exchange(
 
 def check_counts(
     num_rungs: int, num_ensembles: int, num_sweeps: int, num_draws: int, chunk_sweeps: int | None
-) -> None:
-    """Refuse numbers that make no run."""
+) -> tuple[int, int, int, int]:
+    """Temperatures, ensembles, sweeps and draws as whole numbers; refused where they make no run."""
     counts = {
         "num_rungs": (num_rungs, 2),
         "num_ensembles": (num_ensembles, LEAST_ENSEMBLES),
@@ -148,10 +153,15 @@ def check_counts(
         "num_draws": (num_draws, 0),
         "chunk_sweeps": (chunk_sweeps, 1),
     }
+    found = []
     for name, (value, least) in counts.items():
-        if value is not None and operator.index(value) < least:
+        if value is None:
+            continue
+        found.append(whole_number(name, value))
+        if found[-1] < least:
             why = _WHY_SO_MANY.get(name, "")
             raise ValueError(f"{name} must be at least {least}, got {value}{why}.")
+    num_rungs, num_ensembles, num_sweeps, num_draws = found[:4]
     if num_sweeps > _MOST_SWEEPS:
         raise ValueError(f"num_sweeps must be at most {_MOST_SWEEPS:,}, got {num_sweeps:,}.")
     most = round_lengths(num_sweeps)[-1] * num_ensembles
@@ -160,6 +170,7 @@ def check_counts(
             f"num_draws must be at most {most:,}, one per ensemble and sweep of the last round, got "
             f"{num_draws:,}: take more sweeps."
         )
+    return num_rungs, num_ensembles, num_sweeps, num_draws
 
 
 @dataclasses.dataclass

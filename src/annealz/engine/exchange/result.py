@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 from annealz.core.text import as_text
 from annealz.estimators.exchange import ExchangeJudgement, judge_exchange
 from annealz.estimators.finding import Findings
-from annealz.estimators.status import Status, check_level
+from annealz.estimators.status import Judged, Status, check_level
 
 __all__ = ["Exchange", "Round"]
 
@@ -53,7 +53,7 @@ class Round:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Exchange:
+class Exchange(Judged):
     """Independent ensembles of replicas that exchanged their betas; log Z is that of the last round.
 
     Examples

@@ -15,15 +15,11 @@ from typing import Any, Literal
 import jax
 
 from annealz.core.devices import local_devices
-from annealz.engine.gpu.large import LargeSteps
-from annealz.engine.gpu.large import fits as fits_large
-from annealz.engine.gpu.small import SmallSteps
-from annealz.engine.gpu.small import fits as fits_small
 from annealz.engine.observers import Slope
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["choose_fused"]
+__all__ = ["choose_fused", "has_fused_steps"]
 
 _FEW_CHAINS = 7680  # per block, of the larger models: up to so many are run faster by groups
 _OLDEST_JAX = (0, 10)  # whose Mosaic can do what streaming weights need
@@ -32,10 +28,17 @@ _last: list[tuple[tuple[Kind, GeometricPath], Any]] = []  # one at most
 _CAPABILITY = "9.0"  # of NVIDIA's GPUs, on which the fused steps were measured
 
 
-def choose_fused(path, kernel, observers, resampling, num_chains: int):
-    """The fused steps of a block of this run on this device; None where XLA must take them."""
+def has_fused_steps() -> bool:
+    """Whether this device is one that they were measured on, and they are not switched off."""
     device = local_devices()[0]
     if device.platform != "gpu" or os.environ.get("ANNEALZ_FUSED") == "0":
+        return False
+    return getattr(device, "compute_capability", None) == _CAPABILITY
+
+
+def choose_fused(path, kernel, observers, resampling, num_chains: int):
+    """The fused steps of a block of this run on this device; None where XLA must take them."""
+    if not has_fused_steps():
         return None
     if resampling is not None:
         return None
@@ -43,13 +46,15 @@ def choose_fused(path, kernel, observers, resampling, num_chains: int):
         return None
     if list(observers) != ["slope"] or type(observers["slope"]) is not Slope:
         return None
-    if getattr(device, "compute_capability", None) != _CAPABILITY:
-        return None
+    device = local_devices()[0]
     kind = _kind(path, num_chains, device.core_count)
     return None if kind is None else _prepared(kind, path, device.core_count)
 
 
 def _kind(path: GeometricPath, num_chains: int, num_processors: int) -> Kind | None:
+    from annealz.engine.gpu.large import fits as fits_large  # Pallas takes a quarter of a second
+    from annealz.engine.gpu.small import fits as fits_small
+
     if fits_small(path):
         return "small"
     if num_chains <= _FEW_CHAINS and fits_large(path, num_processors):
@@ -66,8 +71,12 @@ def _prepared(kind: Kind, path: GeometricPath, num_processors: int):
         if held[0] == kind and held[1] is path:
             return steps
     if kind == "small":
+        from annealz.engine.gpu.small import SmallSteps
+
         steps = SmallSteps(path)
     elif kind == "large":
+        from annealz.engine.gpu.large import LargeSteps
+
         steps = LargeSteps(path, num_processors)
     else:
         from annealz.engine.gpu.many import ManySteps

@@ -5,6 +5,7 @@ they do not say, or another package claims it, by its ending. The names of its a
 (`layouts.py`).
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +20,42 @@ from annealz.models.formats.npz import MODEL
 from annealz.models.formats.python_object import is_import_path, load_object
 from annealz.models.rbm import RBM
 
-__all__ = ["load_binary", "load_model", "load_trajectory"]
+__all__ = ["load_binary", "load_model", "load_trajectory", "model_record", "read_model"]
 
 
-def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of a packaged name, a file, or the import path of a Python object, and its record.
+def load_model(name: str | Path) -> AbstractModel:
+    """The model of a packaged name, a file, or the import path of a Python object.
 
-    The record holds at least "name"; "exact_log_z" only where it was recorded for these very
-    parameters. Of a training of rbms the last update is taken, or the one that is named after the file:
+    Of a training of rbms the last update is taken, or the one that is named after the file:
     `training.h5/update_100`.
 
     Examples
     --------
     >>> import annealz
-    >>> model, record = annealz.load_model("mnist-pcd-20")
-    >>> model.num_hidden, model.num_visible, round(record["exact_log_z"], 4)
-    (20, 784, 201.7465)
+    >>> model = annealz.load_model("mnist-pcd-20")
+    >>> model.num_hidden, model.num_visible
+    (20, 784)
     """
+    return read_model(name)[0]
+
+
+def model_record(name: str | Path) -> dict[str, Any]:
+    """What is known of such a model: at least its "name".
+
+    "exact_log_z" is there only where it was recorded for these very parameters.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> record = annealz.model_record("mnist-pcd-20")
+    >>> record["name"], round(record["exact_log_z"], 4)
+    ('mnist-pcd-20', 201.7465)
+    """
+    return read_model(name)[1]
+
+
+def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
+    """A model and its record."""
     packaged = packaged_models()
     if is_import_path(str(name)) and not Path(name).exists():
         found = load_object(str(name))
@@ -45,6 +65,8 @@ def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
     if not path.exists() and path.parent.is_file():
         path, update = path.parent, path.name
     if not path.exists():
+        if path.suffix or "/" in str(name) or os.sep in str(name):
+            raise ValueError(f"no such file: {name}.")
         raise ValueError(
             f"unknown model {str(name)!r}: give a file, module:name of a Python object, or one of "
             f"{', '.join(packaged)}."
@@ -58,7 +80,7 @@ def load_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
 
 def load_binary(name: str | Path) -> tuple[RBM, dict[str, Any]]:
     """The same for what takes RBMs of binary units only."""
-    model, meta = load_model(name)
+    model, meta = read_model(name)
     if not isinstance(model, RBM):
         raise ValueError(
             f"{name} must be an RBM of binary units here, got a {type(model).__name__}."

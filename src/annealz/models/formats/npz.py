@@ -63,8 +63,8 @@ def save_model(path: str | Path, model: AbstractModel, meta: dict[str, Any] | No
     >>> annealz.save_model(
     ...     "lattice.npz", annealz.Ising.square(4, 0.3)
     ... )  # annealz estimate lattice.npz
-    >>> model, record = annealz.load_model("lattice.npz")
-    >>> model.name, record["name"]
+    >>> model = annealz.load_model("lattice.npz")
+    >>> model.name, annealz.model_record("lattice.npz")["name"]
     ('ising-4x4', 'lattice')
     """
     if isinstance(model, RBM):
@@ -91,8 +91,8 @@ def save_rbm(path: str | Path, model: RBM, meta: dict[str, Any] | None = None) -
     >>> from annealz.testing import random_rbm
     >>> model = random_rbm(4, 6)
     >>> annealz.save_rbm("model.npz", model, {"note": "not trained"})
-    >>> loaded, record = annealz.load_model("model.npz")
-    >>> loaded.digest == model.digest, record["note"]
+    >>> loaded = annealz.load_model("model.npz")
+    >>> loaded.digest == model.digest, annealz.model_record("model.npz")["note"]
     (True, 'not trained')
     """
     arrays = {name: np.asarray(getattr(model, name)) for name in _REQUIRED}

@@ -1,11 +1,17 @@
-"""A model by import path: `package.module:name`, a model or a function without arguments that makes one.
+"""A model by import path: `package.module:name` or `path/to/file.py:name`.
 
-Importing runs the module's code, so this is for modules of one's own. The current folder is looked in.
+The object is a model, a PyMC model, or a function without arguments that makes one of them. Importing runs
+the code of the module, so this is for modules of one's own. The current folder is looked in.
 """
 
 import importlib
+import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from annealz.models.abstract import AbstractModel
 
@@ -13,42 +19,92 @@ __all__ = ["is_import_path", "load_object"]
 
 
 def is_import_path(name: str) -> bool:
-    """Whether it reads like module:name, each made of Python's names."""
-    module, colon, attribute = name.partition(":")
-    words = [*module.split("."), *attribute.split(".")]
+    """Whether it reads like module:name, each made of Python's names, or like file.py:name."""
+    module, colon, attribute = name.rpartition(":")
+    words = attribute.split(".")
+    if not _is_file(module):
+        words += module.split(".")
     return bool(colon) and all(word.isidentifier() for word in words)
 
 
 def load_object(name: str) -> AbstractModel:
     """The model; a ValueError of one sentence says what is wrong."""
-    module, _, attribute = name.partition(":")
-    here = str(Path.cwd())
-    added = here not in sys.path
-    if added:
-        sys.path.insert(0, here)
+    module, _, attribute = name.rpartition(":")
+    if _is_file(module) and not Path(module).is_file():
+        raise ValueError(f"cannot import the module of {name!r}: there is no file {module}.")
     try:
-        found = importlib.import_module(module)
+        found: Any = _from_file(Path(module)) if _is_file(module) else _from_name(module)
     except Exception as error:  # whatever a module may raise
         raise ValueError(f"cannot import the module of {name!r}: {_told(error)}.") from error
-    finally:
-        if added:
-            sys.path.remove(here)
     for word in attribute.split("."):
         if not hasattr(found, word):
             raise ValueError(f"{name!r} was not found: {module} has no {attribute}.")
         found = getattr(found, word)
-    model = found
-    if callable(found) and not isinstance(found, AbstractModel):
+    if callable(found) and not isinstance(found, AbstractModel) and not _is_pymc(found):
         try:
-            model = found()
+            found = found()
         except Exception as error:
             raise ValueError(f"cannot make a model of {name!r}: {_told(error)}.") from error
-    if not isinstance(model, AbstractModel):
+    if _is_pymc(found):
+        from annealz.models.from_pymc import from_pymc
+
+        found = from_pymc(found)
+    if not isinstance(found, AbstractModel):
         raise ValueError(
-            f"{name!r} must be an annealz model or a function that makes one, got "
-            f"{type(model).__name__}."
+            f"{name!r} must be an annealz model, a PyMC model, or a function that makes one, got "
+            f"{type(found).__name__}."
         )
-    return model
+    return found
+
+
+def _is_file(module: str) -> bool:
+    return module.endswith(".py")
+
+
+def _is_pymc(thing: Any) -> bool:
+    """Whether it is a PyMC model, without importing PyMC."""
+    pymc = sys.modules.get("pymc")
+    return pymc is not None and isinstance(thing, pymc.Model)
+
+
+def _from_name(module: str) -> ModuleType:
+    with _searched(Path.cwd()):
+        return importlib.import_module(module)
+
+
+def _from_file(path: Path) -> ModuleType:
+    """As Python runs a file: what lies beside it can be imported, and its name hides no other module."""
+    path = path.resolve()
+    name = f"annealz_file_{path.stem}"
+    known = sys.modules.get(name)
+    if known is not None and known.__file__ == str(path):
+        return known
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path.name} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with _searched(path.parent):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+@contextmanager
+def _searched(folder: Path) -> Iterator[None]:
+    """Modules of this folder are found first."""
+    here = str(folder)
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        if added:
+            sys.path.remove(here)
 
 
 def _told(error: Exception) -> str:

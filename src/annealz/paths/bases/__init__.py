@@ -5,4 +5,6 @@ from annealz.paths.bases.bernoulli import BernoulliBase as BernoulliBase
 from annealz.paths.bases.categorical import CategoricalBase as CategoricalBase
 from annealz.paths.bases.choose import choose_base as choose_base
 from annealz.paths.bases.gaussian import GaussianBase as GaussianBase
+from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase as GaussianMixtureBase
 from annealz.paths.bases.mixture import MixtureBase as MixtureBase
+from annealz.paths.bases.prior import PriorBase as PriorBase

@@ -46,13 +46,14 @@ class AbstractBase(eqx.Module):
         """log p*_A(x), unnormalised."""
 
     def unnamed(self) -> Self:
-        """The same without a name: programs are compiled again for another name, not for other arrays."""
+        """The same without a name and its cost: programs are compiled again for those, not for arrays."""
         names = [field.name for field in dataclasses.fields(self)]
         if "name" not in names:
             return self
         other = object.__new__(type(self))
+        without = {"name": "", "evaluations": 0}
         for name in names:
-            object.__setattr__(other, name, "" if name == "name" else getattr(self, name))
+            object.__setattr__(other, name, without.get(name, getattr(self, name)))
         return other
 
     @property

@@ -22,7 +22,10 @@ from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.paths.bases.abstract import AbstractBase
 
-__all__ = ["BernoulliBase"]
+__all__ = ["ROWS_OF_MEANS", "BernoulliBase", "smoothed_means", "smoothed_rates"]
+
+ROWS_OF_MEANS = 1000
+"""As many rows means stand for that come without them."""
 
 
 class BernoulliBase(AbstractBase):
@@ -98,6 +101,13 @@ class BernoulliBase(AbstractBase):
     def log_density(self, x: Float[Array, "*batch units"]) -> Float[Array, "*batch"]:
         """b_A.x"""
         return matmul(x, self.logits)
+
+
+def smoothed_rates(means: np.ndarray, pseudo_counts: float = 1.0) -> np.ndarray:
+    """Means of data without their rows: where any is 0 or 1, all are smoothed as those of so many rows."""
+    if not ((means == 0) | (means == 1)).any():
+        return means
+    return (means * ROWS_OF_MEANS + pseudo_counts) / (ROWS_OF_MEANS + 2 * pseudo_counts)
 
 
 def smoothed_means(data: ArrayLike, pseudo_counts: float = 1.0) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from annealz.core.names import BASES
-from annealz.paths.bases.bernoulli import BernoulliBase, smoothed_means
+from annealz.paths.bases.bernoulli import BernoulliBase, smoothed_means, smoothed_rates
 from annealz.paths.bases.mixture import MixtureBase
 
 __all__ = ["choose_base", "choose_named", "named_bases"]
@@ -74,7 +74,7 @@ def _means(model: Layered, data) -> np.ndarray | None:
             f"data for a model of {model.num_visible} visible units must have shape "
             f"(rows, {model.num_visible}) or ({model.num_visible},), got {array.shape}."
         )
-    return array if array.ndim == 1 else smoothed_means(array)
+    return smoothed_rates(array) if array.ndim == 1 else smoothed_means(array)
 
 
 def choose_named(

@@ -8,19 +8,17 @@ S is diagonal or lower triangular, so that S S^T is the covariance, and
 from typing import Self
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
-from annealz.paths.bases.abstract import AbstractBase
+from annealz.paths.bases.frame import AbstractFrameBase, root_of
 
 __all__ = ["GaussianBase"]
 
 
-class GaussianBase(AbstractBase):
+class GaussianBase(AbstractFrameBase):
     """A Gaussian with this mean and scale: standard deviations (dim,) or a lower triangle (dim, dim).
 
     Examples
@@ -40,6 +38,8 @@ class GaussianBase(AbstractBase):
     name: str = eqx.field(static=True, default="gaussian")
     evaluations: int = eqx.field(static=True, default=0)
     """Of the density, that finding it took."""
+    offset: Float[Array, ""] | None = None
+    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
 
     @classmethod
     def standard(cls, dim: int) -> Self:
@@ -59,43 +59,15 @@ class GaussianBase(AbstractBase):
             )
         if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
             raise ValueError("mean and covariance of a Gaussian base must be finite.")
-        try:
-            scale = np.linalg.cholesky(covariance) if covariance.ndim == 2 else np.sqrt(covariance)
-        except np.linalg.LinAlgError:
-            scale = np.full(1, np.nan)
-        if not (np.isfinite(scale).all() and (np.diag(np.atleast_2d(scale)) > 0).all()):
-            raise ValueError(
-                "the covariance of a Gaussian base must be positive definite: add to its diagonal."
-            )
-        return cls(on_device(mean), on_device(scale), name, evaluations)
-
-    @property
-    def dim(self) -> int:
-        return self.mean.shape[0]
+        return cls(on_device(mean), on_device(root_of(covariance)), name, evaluations)
 
     @property
     def log_z(self) -> float:
         """dim/2 log 2 pi + sum_i log S_ii, in float64."""
-        scale = np.asarray(self.scale, np.float64)
-        diagonal = scale if scale.ndim == 1 else np.diag(scale)
-        return float(self.dim / 2 * np.log(2 * np.pi) + np.log(diagonal).sum())
+        return float(self.dim / 2 * np.log(2 * np.pi) + self.log_volume)
 
-    def sample(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
-        return self.from_unit(bits.normals(self.dim, draw))
+    def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
+        return bits.normals(self.dim, draw)
 
-    def log_density(self, x: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
-        return -0.5 * (self.to_unit(x) ** 2).sum(-1)
-
-    def from_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
-        """x = m + S z."""
-        if self.scale.ndim == 1:
-            return self.mean + self.scale * z
-        return self.mean + jnp.matmul(z, self.scale.T, precision=jax.lax.Precision.HIGHEST)
-
-    def to_unit(self, x: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
-        """z = S^-1 (x - m)."""
-        if self.scale.ndim == 1:
-            return (x - self.mean) / self.scale
-        rows = (x - self.mean).reshape(-1, self.dim)
-        solved = jax.scipy.linalg.solve_triangular(self.scale, rows.T, lower=True).T
-        return solved.reshape(x.shape)
+    def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
+        return -0.5 * (z**2).sum(-1)

@@ -39,11 +39,16 @@ def open_client(
     with connected(cluster, Tls(ca, cert, key)) as client:
         if not quiet:
             threads: Any = client.nthreads()
+            workers = _counted(len(threads), "worker")
             print(
-                f"annealz: {len(threads)} workers with {sum(threads.values())} threads.",
+                f"annealz: {workers} with {_counted(sum(threads.values()), 'thread')}.",
                 file=sys.stderr,
             )
         yield client
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def lost(error: LostCluster, folder: RunFolder | None) -> typer.Exit:

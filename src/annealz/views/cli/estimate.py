@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,9 @@ import typer
 from annealz.core.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, METHODS
 from annealz.core.reading.budget import option_again
 from annealz.views.cli.cluster import lost, open_client
-from annealz.views.cli.exchange import check_method, run_exchange
+from annealz.views.cli.exchange import run_exchange
+from annealz.views.cli.method import check_method
+from annealz.views.cli.nested import finish_nested, run_nested
 from annealz.views.cli.options import (
     Along,
     Base,
@@ -26,8 +30,11 @@ from annealz.views.cli.options import (
     Ensembles,
     Exact,
     Force,
+    InnerSteps,
     Json,
+    Live,
     Marginal,
+    MaxEvaluations,
     MaxMemory,
     MaxSeconds,
     Method,
@@ -38,10 +45,12 @@ from annealz.views.cli.options import (
     Report,
     Resample,
     Rungs,
+    Runs,
     Schedule,
     SecondOpinion,
     Seed,
     Steps,
+    Strict,
     TargetStdErr,
     TlsCa,
     TlsCert,
@@ -50,7 +59,7 @@ from annealz.views.cli.options import (
 )
 from annealz.views.cli.progress import show_enumeration, show_progress
 from annealz.views.cli.retry import retry
-from annealz.views.cli.show import check_page, check_plot, save_pages, show_result
+from annealz.views.cli.show import Result, check_page, check_plot, save_pages, show_result
 
 if TYPE_CHECKING:
     from annealz.workflows.estimate import Estimate
@@ -80,6 +89,10 @@ def estimate(
     chains: Chains = None,
     rungs: Rungs = None,
     ensembles: Ensembles = None,
+    live: Live = None,
+    runs: Runs = None,
+    inner_steps: InnerSteps = None,
+    max_evaluations: MaxEvaluations = None,
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
@@ -102,15 +115,29 @@ def estimate(
     plot: Plot = None,
     report: Report = None,
     max_memory: MaxMemory = None,
+    strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
     from annealz.training.data.array import read_data
 
-    is_exchange = check_method(context, method)
+    method = check_method(context, method)
     check_plot(plot)
     check_page(report)
+    if method == "nested":
+        found = run_nested(
+            model,
+            quiet,
+            num_live=live,
+            num_runs=runs,
+            num_inner_steps=inner_steps,
+            max_evaluations=max_evaluations,
+            base=base,
+            seed=seed,
+        )
+        finish_nested(found, plot, report, as_json, context.find_root().obj)
+        return
     common: dict[str, Any] = {
         "exact": exact,
         "base": base,
@@ -122,7 +149,7 @@ def estimate(
     }
     numbers = None if along is None else _numbers(along)
     with open_client(cluster, tls_ca, tls_cert, tls_key, quiet) as client:
-        if is_exchange:
+        if method == "exchange":
             result, folder = run_exchange(
                 model,
                 out,
@@ -181,10 +208,11 @@ def run_estimate(
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.log_z import estimate_log_z
 
+    threading.Thread(target=_import_late, daemon=True).start()
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
-            known = exact_log_z(load_model(model)[0], progress)
+            known = exact_log_z(load_model(model), progress)
     folder = scratch_folder() if out is None else RunFolder(out)
     try:
         with show_progress(quiet) as progress:
@@ -206,6 +234,11 @@ def run_estimate(
     return result, folder
 
 
+def _import_late() -> None:
+    """What the diagnosis needs, while the first programs are compiled."""
+    importlib.import_module("arviz_stats.base.array")
+
+
 def _show_forecast(ahead: Forecast) -> None:
     print(f"annealz: {ahead}.", file=sys.stderr)  # above the bar, where there is one
 
@@ -217,12 +250,16 @@ def finish(
     report: Path | None,
     as_json: bool,
     arguments: list[str] | None = None,
+    shown: Result | None = None,
 ) -> None:
-    """Show the result; what could not be saved is reported after it, with status 2, and the run is kept.
+    """Show the result, or what is `shown` instead of it.
+
+    What could not be saved is reported after it, with status 2, and the run is kept.
 
     Of one that cannot be trusted, made with these arguments, the command that may do better is shown too.
     """
-    show_result(result, as_json, "log Z", None if arguments is None else retry(arguments, result))
+    next_command = None if arguments is None else retry(arguments, result)
+    show_result(shown or result, as_json, "log Z", next_command)
     try:
         save_pages(result, plot, report, as_json)
     except ValueError as error:

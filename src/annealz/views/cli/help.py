@@ -13,13 +13,14 @@ from typer.core import TyperCommand
 from annealz.core.registry.formats import FORMATS, suffixes
 from annealz.core.registry.schedules import SCHEDULES
 
-__all__ = ["Command"]
+__all__ = ["Command", "show_no_types"]
 
 
 class Command(TyperCommand):
     """A command whose help is filled in."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        show_no_types(self, ctx)
         params: list[Any] = [param for param in self.params if getattr(param, "help", None)]
         before = [param.help for param in params], self.epilog
         for param in params:
@@ -29,6 +30,13 @@ class Command(TyperCommand):
         for param, text in zip(params, before[0], strict=True):
             param.help = text
         self.epilog = before[1]
+
+
+def show_no_types(command: Any, ctx: Any) -> None:
+    """Of flags, which take no value."""
+    for param in command.get_params(ctx):
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
 
 
 def _filled(text: str) -> str:

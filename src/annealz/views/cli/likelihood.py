@@ -31,6 +31,7 @@ from annealz.views.cli.options import (
     SecondOpinion,
     Seed,
     Steps,
+    Strict,
     TargetStdErr,
     TwoSided,
 )
@@ -85,6 +86,7 @@ def likelihood(
     force: Force = False,
     checkpoint_seconds: CheckpointSeconds = 15.0,
     max_memory: MaxMemory = None,
+    strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

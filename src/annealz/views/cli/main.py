@@ -1,9 +1,10 @@
 """`annealz`: entry point and exit status.
 
-0 done, 2 bad input (one line on stderr), 3 the cluster was lost, 130 interrupted and 143
-terminated (with the command that goes on).
+0 done, 1 a self-test that failed, 2 bad input (one line on stderr), 3 the cluster was lost, 4 an unreliable
+result (with --strict), 130 interrupted and 143 terminated (with the command that goes on).
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,12 +13,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from annealz.views.cli import strict
 from annealz.views.cli.compare import compare
+from annealz.views.cli.doctor import doctor
 from annealz.views.cli.estimate import estimate
-from annealz.views.cli.help import Command
+from annealz.views.cli.evidence import evidence
+from annealz.views.cli.help import Command, show_no_types
 from annealz.views.cli.likelihood import likelihood
 from annealz.views.cli.models import models
 from annealz.views.cli.plain import speak_plainly
+from annealz.views.cli.programs import keep_programs
 from annealz.views.cli.report import report
 from annealz.views.cli.resume import resume
 from annealz.views.cli.schedule import schedule
@@ -33,6 +38,12 @@ _EXAMPLES: dict[Callable[..., None], str] = {
         annealz estimate model.npz --target-std-err 0.02 --json
         annealz estimate model.npz --two-sided --report page.html
         annealz estimate model.npz --method exchange --out run
+        annealz estimate module:name --method nested
+    """,
+    evidence: """
+        annealz evidence my_models:line
+        annealz evidence my_models:line my_models:parabola
+        annealz evidence analysis/models.py:line --target-std-err 0.05 --json
     """,
     resume: """
         annealz resume run
@@ -62,12 +73,20 @@ _EXAMPLES: dict[Callable[..., None], str] = {
         annealz models
         annealz models --json
     """,
+    doctor: """
+        annealz doctor
+        annealz doctor --json
+    """,
 }
 
 _INTERRUPTED = "annealz: interrupted."
 
 
 class _Group(TyperGroup):
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        show_no_types(self, ctx)
+        super().format_help(ctx, formatter)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -109,9 +128,13 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
     speak_plainly()
+    strict.reset()
     if arguments is None:
         answer_signals()
+        keep_programs()
     status = _status(sys.argv[1:] if arguments is None else list(arguments))
+    if arguments is None:
+        gc.freeze()  # the interpreter would look for cycles in all of JAX once more, for a second
     sys.exit(status_at_end(status))
 
 
@@ -119,7 +142,7 @@ def _status(arguments: list[str]) -> int:
     try:
         status = int(app(arguments, prog_name="annealz", standalone_mode=False, obj=arguments) or 0)
         sys.stdout.flush()
-        return status
+        return status or strict.status()
     except (KeyboardInterrupt, typer.Abort):
         print(_INTERRUPTED, file=sys.stderr)
         return 130
@@ -137,7 +160,8 @@ def _status(arguments: list[str]) -> int:
         usage = getattr(error, "format_message", None)  # typer's usage errors
         if usage is None:
             raise
-        return _fail(f"{usage().rstrip('.')}: see 'annealz --help'.") if usage() else 0
+        command = getattr(getattr(error, "ctx", None), "command_path", "annealz")
+        return _fail(f"{usage().rstrip('.')}: see '{command} --help'.") if usage() else 0
 
 
 def _unheard() -> int:

@@ -9,6 +9,7 @@ import typer
 from annealz.core.names import BASES, MARGINALS, METHODS, packaged_models
 from annealz.core.reading.budget import OPTION, limited
 from annealz.core.registry.schedules import SCHEDULES
+from annealz.views.cli import strict
 
 __all__ = [
     "Along",
@@ -28,6 +29,7 @@ __all__ = [
     "Method",
     "Mnist",
     "Model",
+    "Models",
     "Out",
     "Plot",
     "Quiet",
@@ -38,6 +40,7 @@ __all__ = [
     "SecondOpinion",
     "Seed",
     "Steps",
+    "Strict",
     "TargetStdErr",
     "TlsCa",
     "TlsCert",
@@ -70,6 +73,14 @@ Model = Annotated[
         autocompletion=_completes(packaged_models),
     ),
 ]
+Models = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL",
+        help="module:name or path/to/file.py:name, a density or a function that makes one; several are "
+        "compared.",
+    ),
+]
 Schedule = Annotated[
     str,
     typer.Option(
@@ -80,7 +91,7 @@ Schedule = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="annealing, or exchange: replica exchange between values of beta.",
+        help="annealing; exchange: replica exchange between values of beta; nested: nested sampling.",
         autocompletion=_completes(lambda: METHODS),
     ),
 ]
@@ -89,6 +100,16 @@ Rungs = Annotated[
 ]
 Ensembles = Annotated[
     int | None, typer.Option(help="Independent ladders, of exchange (default: 32).")
+]
+Live = Annotated[
+    int | None, typer.Option(help="Live points in all runs, of nested (default: 500).")
+]
+Runs = Annotated[int | None, typer.Option(help="Independent runs, of nested (default: 4).")]
+InnerSteps = Annotated[
+    int | None, typer.Option(help="Slices per new point, of nested (default: 5 per variable).")
+]
+MaxEvaluations = Annotated[
+    int | None, typer.Option(help="Evaluations of the density at most, of nested.")
 ]
 Steps = Annotated[int | None, typer.Option(help="Annealing steps K (default: 10000).")]
 Chains = Annotated[int | None, typer.Option(help="Chains N (default: 1000).")]
@@ -105,6 +126,14 @@ MaxMemory = Annotated[
         help="What the arrays of a file may take, like 8GB (docs/safety.md).",
         callback=_limit,  # which does it all
         metavar="SIZE",
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Exit with status 4 where the result is unreliable.",
+        callback=strict.ask,  # which does it all
     ),
 ]
 TwoSided = Annotated[

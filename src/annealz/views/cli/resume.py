@@ -14,6 +14,7 @@ from annealz.views.cli.options import (
     Plot,
     Quiet,
     Report,
+    Strict,
     TlsCa,
     TlsCert,
     TlsKey,
@@ -40,6 +41,7 @@ def resume(
     plot: Plot = None,
     report: Report = None,
     max_memory: MaxMemory = None,
+    strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,7 +64,8 @@ def resume(
         return
     check_plot(plot)
     check_page(report)
-    given = None if model is None else load_model(model)[0]
+    run_folder.settings()  # a folder that cannot be resumed is refused before workers are started
+    given = None if model is None else load_model(model)
     try:
         with (
             open_client(cluster, tls_ca, tls_cert, tls_key, quiet) as client,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from annealz.workflows.estimate import Estimate
     from annealz.workflows.exchange.estimate import ExchangeEstimate
 
-__all__ = ["retry"]
+__all__ = ["retry", "with_changes"]
 
 _SIZES = {"num_steps", "num_sweeps", "num_chains"}
 _OF_ANNEALING = {  # replica exchange has no schedule, and takes no such wishes
@@ -22,12 +23,24 @@ _OF_ANNEALING = {  # replica exchange has no schedule, and takes no such wishes
     "--along",
 }
 _FLAGS_OF_ANNEALING = ("--two-sided", "--no-second-opinion")
+_OF_RUNS = {  # nested sampling ends by itself, in this process, and has a prior
+    "--steps",
+    "--draws",
+    "--base",
+    "--data",
+    "--marginal",
+    "--checkpoint-seconds",
+    "--cluster",
+    "--tls-ca",
+    "--tls-cert",
+    "--tls-key",
+}
+_FLAGS_OF_RUNS = ("--exact", "--force", "--second-opinion")
 
 
 def retry(arguments: list[str], result: Estimate | ExchangeEstimate) -> str | None:
     """The same with what is advised; None if nothing is, or if a wish or a file decides about it."""
     from annealz.workflows.advice import advice_of
-    from annealz.workflows.in_options import option_of, option_words
 
     remedy, schedule = advice_of(result).next_try, _value(arguments, "--schedule")
     changes = {} if remedy is None else remedy.settings
@@ -35,12 +48,21 @@ def retry(arguments: list[str], result: Estimate | ExchangeEstimate) -> str | No
     is_file = schedule is not None and Path(schedule).is_file()
     if not changes or (_SIZES & {*changes} and (has_wish or is_file)):
         return None
+    return with_changes(arguments, changes)
+
+
+def with_changes(arguments: list[str], changes: Mapping[str, Any]) -> str:
+    """The command with these settings changed, and without options that no longer fit."""
+    from annealz.workflows.in_options import option_of, option_words
+
     dropped = {"--out", *(option_of(name) for name in changes)}  # a folder holds one run
     if "base" in changes:
         dropped.add("--data")  # which serve another base
     if "method" in changes:
-        dropped |= _OF_ANNEALING
-        arguments = [word for word in arguments if word not in _FLAGS_OF_ANNEALING]
+        is_nested = changes["method"] == "nested"
+        flags = (*_FLAGS_OF_ANNEALING, *(_FLAGS_OF_RUNS if is_nested else ()))
+        dropped |= _OF_ANNEALING | (_OF_RUNS if is_nested else set())
+        arguments = [word for word in arguments if word not in flags]
     kept = _without(arguments, dropped)
     added = [word for change in changes.items() for word in option_words(*change)]
     return shlex.join(["annealz", *kept[:1], *added, *kept[1:]])

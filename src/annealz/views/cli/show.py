@@ -1,18 +1,23 @@
 """The result on stdout: a table for people, one JSON object for programs."""
 
 import json
+import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from annealz.views.cli import strict
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = [
+    "Result",
     "check_page",
     "check_plot",
     "open_console",
@@ -20,9 +25,12 @@ __all__ = [
     "save_pages",
     "show_messages",
     "show_result",
+    "show_rows",
 ]
 
 _STATUS_STYLES = {"ok": "bold green", "unreliable": "bold red"}
+_WORDS = ("model", "parameter", "status")  # columns that hold no numbers
+_BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 _WIDE = 1000  # columns where nobody looks: lines of a file are not wrapped
 
 
@@ -40,10 +48,20 @@ class Pictured(Protocol):
     def report(self, path: str | Path) -> None: ...
 
 
+class _Stripped:
+    """Stdout, with no blanks at the ends of lines."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(_BLANKS.sub("", text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stdout, name)
+
+
 def open_console() -> Console:
     """Stdout: as wide as the terminal, or as the text where there is none."""
     console = Console()
-    return console if console.is_terminal else Console(width=_WIDE)
+    return console if console.is_terminal else Console(width=_WIDE, file=cast(IO[str], _Stripped()))
 
 
 def show_result(
@@ -54,17 +72,12 @@ def show_result(
     `next_command` is what to type where the result is not good enough.
     """
     record = result.to_dict()
+    strict.judge(record)
     if as_json:
         print(json.dumps(record, allow_nan=False))
         return
     console = open_console()
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, value in result.rows():
-        style = _STATUS_STYLES.get(value.split(",")[0], "") if label == "status" else ""
-        table.add_row(label, Text(value, "bold" if label == highlight else style))
-    console.print(table)
+    show_rows(console, result.rows(), highlight)
     if hasattr(result, "headings"):  # a table of its own, such as that of rounds
         _show_table(console, result)
     show_messages(console, record["messages"])  # which name options
@@ -74,14 +87,29 @@ def show_result(
         )
 
 
+def show_rows(console: Console, rows: list[tuple[str, str]], highlight: str = "") -> None:
+    """Words and their values, below each other, this row in bold."""
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        style = _STATUS_STYLES.get(value.split(",")[0], "") if label == "status" else ""
+        table.add_row(label, Text(value, "bold" if label == highlight else style))
+    console.print(table)
+
+
 def _show_table(console: Console, result: Any) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim" if console.is_terminal else "")
     for heading in result.headings():
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify=_justified(heading), no_wrap=True)
     for row in result.table():
         table.add_row(*row)
     console.print()
     console.print(table)
+
+
+def _justified(heading: str) -> Literal["left", "right"]:
+    return "left" if heading in _WORDS else "right"
 
 
 def show_messages(console: Console, messages: Iterable[str]) -> None:

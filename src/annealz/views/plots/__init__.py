@@ -13,6 +13,9 @@ from annealz.views.plots.estimate import plot_estimate as plot_estimate
 from annealz.views.plots.exchange import plot_exchange as plot_exchange
 from annealz.views.plots.exchange import plot_ladder as plot_ladder
 from annealz.views.plots.exchange import plot_rounds as plot_rounds
+from annealz.views.plots.nested import plot_evidence as plot_evidence
+from annealz.views.plots.nested import plot_nested as plot_nested
+from annealz.views.plots.nested import plot_runs as plot_runs
 from annealz.views.plots.schedule import plot_dwell as plot_dwell
 from annealz.views.plots.schedule import plot_schedule as plot_schedule
 from annealz.views.plots.terrain import plot_mean as plot_mean

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from annealz.core.registry.schedules import SCHEDULES
 from annealz.workflows.in_options import option_words
+from annealz.workflows.nested.settings import NestedSettings
 from annealz.workflows.settings import AnnealSettings, ExchangeSettings
 
-__all__ = ["Again", "compare_again", "estimate_again", "exchange_again"]
+__all__ = ["Again", "compare_again", "estimate_again", "exchange_again", "nested_again"]
 
 
 class Again(NamedTuple):
@@ -72,7 +73,7 @@ def estimate_again(
 
 def _changed(options: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The options of another run that may do better."""
-    if "method" in changes:  # replica exchange has options of its own
+    if "method" in changes:  # another method has options of its own
         return dict(changes)
     if "base" in changes:  # data serve another one
         options = {name: value for name, value in options.items() if name not in ("base", "data")}
@@ -98,6 +99,29 @@ def exchange_again(settings: ExchangeSettings, num_sweeps: int | None = None) ->
     options["num_draws"] = settings.num_draws or None
     notes += [f"{', '.join(objects)}: the objects that were given"] if objects else []
     return Again(_call("exchange_log_z", asked.model, options, objects), notes)
+
+
+def nested_again(settings: NestedSettings, changes: Mapping[str, Any] | None = None) -> Again:
+    """The command of an estimate by nested sampling, or the call; with these changes."""
+    options: dict[str, Any] = {
+        "num_live": settings.num_live,
+        "num_runs": settings.num_runs,
+        "num_inner_steps": settings.num_inner_steps,
+        "max_evaluations": settings.max_evaluations,
+        "base": settings.asked_base,
+        "seed": settings.seed,
+        **(changes or {}),
+    }
+    notes = _notes(settings.asked, settings.model_digest, None)
+    usual = max(1, settings.num_live // settings.num_runs // 5)
+    is_usual = settings.num_delete == usual and settings.tolerance == 1e-2
+    if settings.asked is not None and is_usual and not settings.is_given:
+        return Again(_command("estimate", settings.asked, {"method": "nested", **options}), notes)
+    if not is_usual:
+        options |= {"num_delete": settings.num_delete, "tolerance": settings.tolerance}
+    objects = ["base"] if settings.is_given else []
+    notes += ["base: the object that was given"] if objects else []
+    return Again(_call("nested_log_z", settings.asked, options, objects), notes)
 
 
 def compare_again(provenance: dict[str, Any]) -> Again:

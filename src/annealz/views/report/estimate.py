@@ -1,5 +1,7 @@
 """The page of an estimate: the number, whether to trust it, and all that stands behind it."""
 
+import datetime
+
 import numpy as np
 
 from annealz.core.registry.schedules import described
@@ -16,6 +18,7 @@ from annealz.workflows.estimate import Estimate
 
 __all__ = ["again_section", "estimate_page", "provenance_rows"]
 
+_MOST_SHOWN = 6  # numbers of one observed function
 _IN_WORDS = {
     Status.OK: "The error bar can be used: the weights have a light enough tail, enough chains carry them, "
     "and no other evidence contradicts. No diagnosis can see a mode that no chain has reached.",
@@ -39,6 +42,7 @@ def estimate_page(estimate: Estimate) -> str:
         section("The path and its schedule", _path_figures(estimate)),
         section("The weights", _weight_figures(estimate)),
         *_second_opinion(estimate),
+        *_observed(estimate),
         section("Cost", _cost(estimate)),
         again_section(_again(estimate)),
         section("Provenance", table(_provenance(estimate))),
@@ -61,6 +65,23 @@ def _headline(estimate: Estimate) -> Html:
         tag("p", f"95 % interval {rows['95 % interval']}", class_="interval"),
         tag("div", *parts, class_=f"status {status.value}", role="status"),
     )
+
+
+def _observed(estimate: Estimate) -> list[Html]:
+    """Weighted means of the functions that were observed, at the last step: of the model itself."""
+    names = [name for name in estimate.trace.means if name != "slope"]
+    if not names or not estimate.trace.steps.size:
+        return []
+    rows = [(name, _mean_in_words(estimate.trace.means[name][-1])) for name in sorted(names)]
+    return [section("Observed", table(rows))]
+
+
+def _mean_in_words(value: np.ndarray) -> str:
+    """One number, or what many of them are like."""
+    if value.size <= _MOST_SHOWN:
+        return ", ".join(f"{one:.6g}" for one in value.ravel())
+    shape = " × ".join(map(str, value.shape))
+    return f"{shape} numbers from {value.min():.6g} to {value.max():.6g}, their mean {value.mean():.6g}"
 
 
 def _next_try(estimate: Estimate) -> list[Html]:
@@ -268,4 +289,8 @@ def provenance_rows(versions: dict[str, str]) -> list[tuple[str, str]]:
     """The device and the versions."""
     named = {name: version for name, version in versions.items() if name != "device"}
     software = ", ".join(f"{name} {version}" for name, version in named.items())
-    return [("device", versions["device"]), ("software", software)]
+    return [("device", versions["device"]), ("software", software), ("page written", _today())]
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()

@@ -6,23 +6,30 @@ from annealz.core.storage.files import write_atomic
 from annealz.views.report.comparison import comparison_page
 from annealz.views.report.estimate import estimate_page
 from annealz.views.report.exchange import exchange_page
+from annealz.views.report.nested import nested_page
 from annealz.workflows.compare import Comparison
 from annealz.workflows.estimate import Estimate
 from annealz.workflows.exchange.estimate import ExchangeEstimate
+from annealz.workflows.nested.estimate import NestedEstimate
 
 __all__ = ["check_report", "render_report", "write_report"]
 
 _ENDINGS = (".html", ".htm")
 
 
-def render_report(result: Estimate | ExchangeEstimate | Comparison) -> str:
+Result = Estimate | ExchangeEstimate | NestedEstimate | Comparison
+
+
+def render_report(result: Result) -> str:
     """The page of a result: equal results give equal pages."""
     if isinstance(result, ExchangeEstimate):
         return exchange_page(result)
+    if isinstance(result, NestedEstimate):
+        return nested_page(result)
     return estimate_page(result) if isinstance(result, Estimate) else comparison_page(result)
 
 
-def write_report(result: Estimate | ExchangeEstimate | Comparison, path: str | Path) -> None:
+def write_report(result: Result, path: str | Path) -> None:
     """Write the page of a result, atomically."""
     path = check_report(path)
     page = render_report(result)

@@ -20,18 +20,26 @@ if TYPE_CHECKING:
     from annealz.estimators.two_sided import TwoSided
     from annealz.schedules.schedule import Schedule
     from annealz.schedules.terrain import Terrain
+    from annealz.workflows.bayes_factor import BayesFactor
     from annealz.workflows.compare import Comparison
     from annealz.workflows.estimate import Estimate
     from annealz.workflows.exchange.estimate import ExchangeEstimate
     from annealz.workflows.likelihood import Likelihood
+    from annealz.workflows.model_table import ModelTable
+    from annealz.workflows.nested.estimate import NestedEstimate
+    from annealz.workflows.posterior import Posterior
 
 __all__ = [
+    "bayes_factor_html",
     "comparison_html",
     "curve",
     "estimate_html",
     "exchange_estimate_html",
     "exchange_html",
     "likelihood_html",
+    "model_table_html",
+    "nested_estimate_html",
+    "posterior_html",
     "run_html",
     "schedule_html",
     "status_html",
@@ -73,11 +81,48 @@ def exchange_estimate_html(estimate: ExchangeEstimate) -> str:
     return _page("log Z", number, estimate.status, rows, estimate.messages, pictures)
 
 
+def nested_estimate_html(estimate: NestedEstimate) -> str:
+    rows = [row for row in estimate.rows() if row[0] not in ("log Z", "status")]
+    number = _number(estimate.log_z, estimate.std_err)
+    merged = estimate.judgement.merged
+    shrunk = -merged.log_volumes
+    mass, _ = np.histogram(shrunk, _CURVE_POINTS, weights=np.exp(merged.log_weights))
+    pictures = [("evidence as the prior shrinks", curve(mass / mass.max()))]
+    return _page("log Z", number, estimate.status, rows, estimate.messages, pictures)
+
+
 def likelihood_html(likelihood: Likelihood) -> str:
     hidden = ("log-likelihood", "status")
     rows = [row for row in likelihood.rows() if row[0] not in hidden]
     number = f"{_number(likelihood.log_likelihood, likelihood.std_err)} nats per example"
     return _page("log-likelihood", number, likelihood.status, rows, likelihood.messages)
+
+
+def posterior_html(posterior: Posterior) -> str:
+    from annealz.workflows.posterior import first_rows
+
+    number = f"{posterior.num_draws:,} weighted draws, ESS {posterior.ess:.1f}"
+    rows = first_rows(posterior.rows())
+    return _page("posterior", number, posterior.status, rows, posterior.messages)
+
+
+def bayes_factor_html(factor: BayesFactor) -> str:
+    rows = [row for row in factor.rows() if row[0] not in ("log Bayes factor", "status")]
+    number = _number(factor.value, factor.std_err)
+    return _page("log Bayes factor", number, factor.status, rows, factor.messages)
+
+
+def model_table_html(models: ModelTable) -> str:
+    lines = [
+        [*map(escape, row[:-1]), status_html(status)]
+        for row, status in zip(models.table(), models.statuses, strict=True)
+    ]
+    words = dict(models.rows()).get("in words", "")
+    return (
+        f"<div><div>best model <b>{escape(models.best)}</b>"
+        f"{f': {escape(words)}' if words else ''}</div>"
+        f"{_grid(models.headings(), lines)}{_notes(models.messages)}</div>"
+    )
 
 
 def two_sided_html(both: TwoSided) -> str:
@@ -163,11 +208,8 @@ def comparison_html(comparison: Comparison) -> str:
     title = (
         f"{comparison.model}: {comparison.budget:,} sweeps per run, base {comparison.base}{known}"
     )
-    top = "".join(f"<th style='{_LEFT}'>{word}</th>" for word in head)
-    body = "".join(_line(f"<td style='{_LEFT}'>{cell}</td>" for cell in line) for line in lines)
     return (
-        f"<div><div><b>{escape(comparison.verdict)}</b></div>"
-        f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+        f"<div><div><b>{escape(comparison.verdict)}</b></div>{_grid(head, lines)}"
         f"<div>{escape(title)}</div>{_notes(comparison.messages)}</div>"
     )
 
@@ -213,6 +255,13 @@ def _page(
         f"<div><div style='font-size:115%'>{escape(quantity)} <b>{escape(number)}</b>{badge}</div>"
         f"{_notes(messages)}<table><tbody>{body}</tbody></table></div>"
     )
+
+
+def _grid(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    """A table with a line of headings; its cells are HTML already."""
+    top = "".join(f"<th style='{_LEFT}'>{escape(word)}</th>" for word in head)
+    body = "".join(_line(f"<td style='{_LEFT}'>{cell}</td>" for cell in line) for line in lines)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from annealz.estimators.finding import Findings
 from annealz.estimators.in_python import in_python
 from annealz.estimators.note import Note, messages_of
 from annealz.estimators.stated import stated_interval, stated_std_err
-from annealz.estimators.status import Status, against_exact, status_of
+from annealz.estimators.status import Judged, Status, against_exact, status_of
 from annealz.workflows.in_options import in_options
 from annealz.workflows.settings import ExchangeSettings
 
@@ -21,7 +21,7 @@ __all__ = ["ExchangeEstimate"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class ExchangeEstimate:
+class ExchangeEstimate(Judged):
     """log Z by replica exchange, and all that stands behind it.
 
     Examples

@@ -1,11 +1,11 @@
 """log Z of a model by replica exchange: model -> path -> rounds -> ExchangeEstimate."""
 
-import operator
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from annealz.core.failures import plainly
 from annealz.core.random import check_seed
 from annealz.core.storage.lock import alone, holding
 from annealz.engine.anneal import Progress
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["exchange_log_z", "read_exchange", "resume_exchange"]
 
 
+@plainly
 @clustered
 @shown
 @alone
@@ -93,7 +94,9 @@ def exchange_log_z(
     >>> abs(estimate.log_z - annealz.exact_log_z(model)) < 5 * estimate.std_err
     True
     """
-    check_counts(num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps)
+    num_rungs, num_ensembles, num_sweeps, num_draws = check_counts(
+        num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps
+    )
     seed = check_seed(seed)
     asked = Asked(
         model=str(model) if isinstance(model, str | Path) else None,
@@ -115,14 +118,14 @@ def exchange_log_z(
     if folder is not None:
         folder.check(force)
     begin(on_progress, "tuning")
-    problem = problem.prepared(seed, operator.index(num_sweeps), rows, on_progress=on_progress)
+    problem = problem.prepared(seed, num_sweeps, rows, on_progress=on_progress)
     settings = ExchangeSettings(
         **problem.described(given),
         asked=asked,
-        num_rungs=operator.index(num_rungs),
-        num_ensembles=operator.index(num_ensembles),
-        num_sweeps=operator.index(num_sweeps),
-        num_draws=operator.index(num_draws),
+        num_rungs=num_rungs,
+        num_ensembles=num_ensembles,
+        num_sweeps=num_sweeps,
+        num_draws=num_draws,
         seed=seed,
         target_std_err=None,
         checkpoint_seconds=checkpoint_seconds,

@@ -85,6 +85,7 @@ def draw_with_ancestors(
     for name, value, least in (("num_draws", num_draws, 1), ("num_sweeps", num_sweeps, 0)):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}.")
+    path = kernel.extend(path)
     generator = np.random.default_rng(derive_seed(seed, "draws", "resampling"))
     chosen = resample(run.log_weights, generator, num_draws)
     starts, width = split_chains(num_draws)

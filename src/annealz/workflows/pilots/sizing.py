@@ -71,6 +71,8 @@ class Forecast(NamedTuple):
     pilot_sweeps: int
     pilot_seconds: float
     max_seconds: float | None = None
+    pilot_starts: int = 0
+    """Chains that sizing started."""
 
     @property
     def num_steps(self) -> int:
@@ -127,7 +129,7 @@ def forecast(
     `num_steps`, or a schedule that is not a name, fixes the steps. With `max_seconds`, less is spent on
     finding them.
     """
-    began, sweeps = time.monotonic(), 0
+    began, sweeps, starts = time.monotonic(), 0, 0
     is_name = isinstance(schedule, str) and not Path(schedule).is_file()
     is_free = is_name and num_steps is None
     rule = named_rule(str(schedule)) if is_name else None
@@ -136,7 +138,7 @@ def forecast(
         terrain = survey_mixing(
             path, kernel, budget=_FIRST_SURVEY, seed=seed, on_progress=on_progress
         )
-        sweeps += terrain.sweeps
+        sweeps, starts = sweeps + terrain.sweeps, starts + terrain.provenance.get("starts", 0)
         num_steps = _first_steps(make_schedule(rule, 1, terrain).provenance["predicted_variance"])
     elif is_free:
         num_steps = _FIRST_STEPS
@@ -156,6 +158,7 @@ def forecast(
             on_progress=in_stage(on_progress, "sizing", len(rungs) + 1, 0),
         )
         sweeps += sizing.sweeps + (plan.provenance.get("pilot_sweeps", 0) if is_name else 0)
+        starts += sizing.num_chains + (plan.provenance.get("starts", 0) if is_name else 0)
         rungs.append(_Rung(sizing, _needed(sizing, target_std_err)))
         if not is_free or len(rungs) == _MAX_LENGTHS or not _is_worth_lengthening(rungs[-1]):
             break
@@ -175,8 +178,8 @@ def forecast(
     begin(on_progress, "timing")
     timing = time_steps(path, kernel, chains, seed)
     seconds, spent = timing.pace * chosen.num_steps * chains, time.monotonic() - began
-    sweeps += timing.sweeps
-    return Forecast(chosen, chains, target_std_err, seconds, sweeps, spent, max_seconds)
+    sweeps, starts = sweeps + timing.sweeps, starts + timing.starts
+    return Forecast(chosen, chains, target_std_err, seconds, sweeps, spent, max_seconds, starts)
 
 
 def more_chains(log_weights: np.ndarray, target_std_err: float) -> int:
@@ -194,6 +197,7 @@ class Timing(NamedTuple):
     pace: float
     sweeps: int
     spent: float
+    starts: int = 0
 
 
 def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed: int) -> Timing:
@@ -207,7 +211,7 @@ def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed
         for steps in (1, _TIMED_STEPS)  # the first compiles
     ]  # fmt: skip
     pace = runs[-1].seconds / (_TIMED_STEPS * size)
-    return Timing(pace, sum(run.sweeps for run in runs), time.monotonic() - began)
+    return Timing(pace, sum(run.sweeps for run in runs), time.monotonic() - began, 2 * size)
 
 
 def _needed(sizing: Run, target_std_err: float) -> float:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from annealz.core.arrays import indices
+from annealz.core.failures import plainly
 from annealz.core.random import Stream
 from annealz.engine.anneal import Progress, anneal
 from annealz.engine.cluster.current import as_task
@@ -30,6 +31,7 @@ __all__ = ["survey", "survey_knots"]
 _UPDATES_A_CALL = 100
 
 
+@plainly
 def survey(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -73,6 +75,7 @@ def survey(
             "pilot": "annealed",
             "num_steps": num_steps,
             "num_chains": num_chains,
+            **({} if kernel.evaluations is None else {"starts": num_chains}),
             "seed": seed,
         },
     )
@@ -84,6 +87,7 @@ def _pilot(now: Progress) -> Progress:
 
 
 @as_task
+@plainly
 def survey_knots(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -119,6 +123,7 @@ def survey_knots(
     began = time.monotonic()
     stream, chains = Stream(seed, "knots"), indices(num_chains)
     betas = np.linspace(0, 1, num_knots)
+    path = kernel.extend(path)
     x = path.sample(stream.at(0, chains))
     means, variances, done = [], [], 0
     for beta in betas:
@@ -148,6 +153,7 @@ def survey_knots(
             "pilot": "knots",
             "num_knots": num_knots,
             "num_chains": num_chains,
+            **({} if kernel.evaluations is None else {"starts": num_chains}),
             "num_updates": num_updates,
             "num_burn_in": num_burn_in,
             "seed": seed,

@@ -18,18 +18,22 @@ All chains use a stream of their own and enter no estimate.
 import dataclasses
 import time
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
 
 from annealz.core.arrays import indices
+from annealz.core.failures import plainly
 from annealz.core.random import Stream
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.engine.anneal import Progress
 from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.terrain import Terrain
 from annealz.workflows.pilots.autocorrelation import Memory, measure_memory
 from annealz.workflows.pilots.run_at_beta import run_at_beta
@@ -67,6 +71,7 @@ class _Knot:
 
 
 @as_task
+@plainly
 def survey_mixing(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -89,7 +94,7 @@ def survey_mixing(
     100
     """
     walk = _Walk(path, kernel, budget, seed, on_progress)
-    first = walk.pass_up(np.linspace(0, 1, walk.num_knots // 2), _SHARES[0])
+    first = walk.pass_up(_first_knots(kernel, walk.num_knots // 2), _SHARES[0])
     rough = _terrain(first, walk)
     knots = walk.pass_up(_knots(rough, walk.num_knots), _SHARES[1])
     walk.lengthen(knots)
@@ -104,7 +109,8 @@ class _Walk:
             raise ValueError(
                 f"a survey of mixing takes at least {LEAST_BUDGET:,} sweeps, got {budget:,}."
             )
-        self.path, self.kernel, self.budget, self.seed = path.unnamed(), kernel, budget, seed
+        self.path = kernel.extend(path).unnamed()
+        self.kernel, self.budget, self.seed = kernel, budget, seed
         self.num_chains = int(np.clip(np.sqrt(budget) / 10, _MIN_CHAINS, _MAX_CHAINS))
         sweeps = budget // self.num_chains
         self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2
@@ -112,6 +118,7 @@ class _Walk:
         self.stream, self.chains = Stream(seed, "survey-mixing"), indices(self.num_chains)
         self.generator = np.random.default_rng([seed, 1])
         self.done = 0  # sweeps of the population
+        self.starts = 0  # chains, over all ways up
         self.log_z = np.nan  # by the last way up the path
         self.began = time.monotonic()
         self._report = on_progress
@@ -128,6 +135,7 @@ class _Walk:
     def pass_up(self, betas: np.ndarray, share: float) -> list[_Knot]:
         """One pass up the path, with a run at every knot."""
         self.done += 1
+        self.starts += self.num_chains
         x = _sample(self.path, self.stream, np.int32(self.done), self.chains)
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_SWEEPS)
         knots: list[_Knot] = []
@@ -165,7 +173,11 @@ class _Walk:
             self.path, self.kernel, self.stream, self.chains, knot.x, np.float32(knot.beta),
             np.int32(self.done), self.piece,
         )  # fmt: skip
-        knot.slopes = np.concatenate([knot.slopes, _finite(slopes, knot.beta)])
+        slopes = _finite(slopes, knot.beta)
+        is_zero = slopes < ZERO_DENSITY / 2  # no weight there, at any beta
+        if is_zero.any() and not is_zero.all():
+            slopes = np.where(is_zero, slopes[~is_zero].min(), slopes)
+        knot.slopes = np.concatenate([knot.slopes, slopes])
         self.done += self.piece
         if self._report is not None:
             self._report(
@@ -190,9 +202,29 @@ def _finite(values: jax.Array, beta: float) -> np.ndarray:
     if wrong:
         raise ValueError(
             f"{wrong} of {values64.size} slopes or log weights of the pilot became infinite or NaN at "
-            f"beta = {beta:.4g}: the model's fields are too large for float32; rescale the model."
+            f"beta = {beta:.4g}: the log density is NaN there, or too large for float32; return -inf "
+            "where the density is zero, or rescale the model."
         )
     return values64
+
+
+def _of_density(walk: _Walk) -> dict[str, Any]:
+    """What only matters where evaluations are counted."""
+    each = walk.kernel.evaluations
+    if each is None:
+        return {}
+    extra = walk.starts * (1 - each)  # a start is counted as a sweep, and takes one evaluation
+    return {"starts": extra, "is_dense": isinstance(walk.kernel, AbstractTunedKernel)}
+
+
+def _first_knots(kernel: AbstractKernel, count: int) -> np.ndarray:
+    """Equally spaced betas; of a kernel tuned along the path, at equal steps of its temperatures."""
+    tuning = kernel.tuning if isinstance(kernel, AbstractTunedKernel) else None
+    if tuning is None or tuning.betas.size == 1:
+        return np.linspace(0, 1, count)
+    knots = np.asarray(tuning.betas, np.float64)
+    betas = np.interp(np.linspace(0, 1, count), np.linspace(0, 1, knots.size), knots)
+    return np.unique(np.concatenate([betas, [0.0, 1.0]]))
 
 
 def _knots(terrain: Terrain, count: int) -> np.ndarray:
@@ -228,5 +260,6 @@ def _terrain(knots: list[_Knot], walk: _Walk) -> Terrain:
             "budget": walk.budget,
             "seed": walk.seed,
             "log_z": float(walk.log_z),  # rough, unbiased as Z: for choosing between bases
+            **_of_density(walk),
         },
     )

@@ -1,0 +1,1 @@
+"""Nested sampling: live points that rise with the likelihood, by BlackJAX's nested slice sampling."""

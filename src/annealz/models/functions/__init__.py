@@ -1,0 +1,1 @@
+"""Functions of one position that users write: in JAX, or in NumPy."""

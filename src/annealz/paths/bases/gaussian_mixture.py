@@ -1,0 +1,166 @@
+"""A mixture of Gaussians, or of Student's t, as a base: several modes, and tails of any weight.
+
+In the coordinates of its frame, x = m + S z (`frame.py`), with component k of centre c_k and root L_k,
+y_k = L_k^-1 (z - c_k):
+
+    Gaussians      p(z) = sum_k pi_k |L_k|^-1 (2 pi)^(-dim/2) exp(-|y_k|^2 / 2)
+    Student's t    p(z) = sum_k pi_k |L_k|^-1 C (1 + |y_k|^2 / nu)^(-(nu + dim)/2)
+                   C = Gamma((nu + dim)/2) / (Gamma(nu/2) (nu pi)^(dim/2))
+
+Both are normalised in z, so that log Z_A = log |S|. A draw takes a component, a normal vector and, of
+Student's t, the root of nu over a sum of nu squared normals.
+"""
+
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, ArrayLike, Float
+from scipy.special import gammaln
+
+from annealz.core.arrays import on_device
+from annealz.core.random import Bits
+from annealz.paths.bases.frame import AbstractFrameBase, root_of
+
+__all__ = ["GaussianMixtureBase"]
+
+_COMPONENT, _RADIUS = 1, 2  # draws beside the normal vector
+
+
+class GaussianMixtureBase(AbstractFrameBase):
+    """Gaussians, or Student's t of `dof` degrees of freedom, side by side.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> base = annealz.GaussianMixtureBase.from_moments(
+    ...     weights=[0.5, 0.5], means=[[0.0], [20.0]], covariances=[[[1.0]], [[4.0]]]
+    ... )
+    >>> base.num_components, base.dof
+    (2, 0)
+    >>> round(
+    ...     float(base.log_density(jnp.array([[20.0]]))[0]) - base.log_z, 3
+    ... )  # log of N(20; 20, 4) / 2
+    -2.305
+    """
+
+    mean: Float[Array, " dim"]
+    scale: Float[Array, "dim dim"]
+    log_weights: Float[Array, " components"]
+    centres: Float[Array, "components dim"]
+    inverses: Float[Array, "components dim dim"]
+    """L_k^-1, lower triangular."""
+    dof: int = eqx.field(static=True, default=0)
+    """Of Student's t; 0 for Gaussians."""
+    name: str = eqx.field(static=True, default="mixture")
+    evaluations: int = eqx.field(static=True, default=0)
+    """Of the density, that finding it took."""
+    offset: Float[Array, ""] | None = None
+    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
+
+    @classmethod
+    def from_moments(
+        cls,
+        weights: ArrayLike,
+        means: ArrayLike,
+        covariances: ArrayLike,
+        *,
+        dof: int = 0,
+        name: str = "mixture",
+        evaluations: int = 0,
+    ) -> Self:
+        """From weights (components,), means (components, dim) and covariances (components, dim, dim).
+
+        Of Student's t the matrices are scales: the covariance is dof / (dof - 2) times as large. The
+        frame is the mean and covariance of the whole mixture.
+        """
+        shares = np.asarray(weights, np.float64)
+        means, covariances = np.asarray(means, np.float64), np.asarray(covariances, np.float64)
+        if (
+            means.ndim != 2
+            or covariances.shape != (*means.shape, means.shape[1])
+            or shares.shape != means.shape[:1]
+        ):
+            raise ValueError(
+                "a mixture base takes weights (components,), means (components, dim) and covariances "
+                f"(components, dim, dim), got shapes {shares.shape}, {means.shape} and "
+                f"{covariances.shape}."
+            )
+        if not (np.isfinite(shares).all() and (shares > 0).all()):
+            raise ValueError("weights of a mixture base must be positive numbers.")
+        if isinstance(dof, bool) or dof != int(dof) or not 0 <= dof <= 64:
+            raise ValueError(
+                f"dof of a mixture base must be a whole number up to 64, or 0 for Gaussians, got {dof}."
+            )
+        if not (np.isfinite(means).all() and np.isfinite(covariances).all()):
+            raise ValueError("means and covariances of a mixture base must be finite.")
+        shares = shares / shares.sum()
+        mean = shares @ means
+        spread = means - mean
+        root = root_of(
+            np.einsum("k,kij->ij", shares, covariances) + (shares[:, None] * spread).T @ spread
+        )
+        centres = np.linalg.solve(root, spread.T).T
+        inverses = np.stack([np.linalg.solve(root_of(one), root) for one in covariances])
+        return cls(
+            on_device(mean),
+            on_device(root),
+            on_device(np.log(shares)),
+            on_device(centres),
+            on_device(inverses),
+            int(dof),
+            name,
+            evaluations,
+        )
+
+    @property
+    def num_components(self) -> int:
+        return self.centres.shape[0]
+
+    @property
+    def log_z(self) -> float:
+        """log |S|: the density is normalised in the coordinates of the frame."""
+        return self.log_volume
+
+    def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
+        base = 4 * draw
+        edges = jnp.cumsum(jnp.exp(self.log_weights))
+        uniform = bits.uniforms(1, base + _COMPONENT)[:, 0] * edges[-1]
+        component = jnp.minimum(
+            jnp.searchsorted(edges, uniform), self.num_components - 1
+        )  # (chains,)
+        normals = bits.normals(self.dim, base)
+        if self.dof:
+            squares = (bits.normals(self.dof, base + _RADIUS) ** 2).sum(-1, keepdims=True)
+            normals = normals * jnp.sqrt(self.dof / squares)
+        all_z = jax.vmap(lambda inverse, c: c + _solved(inverse, normals))(
+            self.inverses, self.centres
+        )  # (components, chains, dim)
+        return jnp.take_along_axis(all_z, component[None, :, None], axis=0)[0]
+
+    def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
+        return logsumexp(self.log_parts(z), axis=-1)
+
+    @eqx.filter_jit
+    def log_parts(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch components"]:
+        """log of pi_k p_k(z), of every component."""
+        z = jnp.asarray(z, jnp.float32)
+        away = z[..., None, :] - self.centres  # (*batch, components, dim)
+        y = jnp.einsum("kij,...kj->...ki", self.inverses, away, precision=jax.lax.Precision.HIGHEST)
+        squares = (y**2).sum(-1)  # (*batch, components)
+        logs = self.log_weights + jnp.log(jnp.diagonal(self.inverses, axis1=1, axis2=2)).sum(-1)
+        dim, dof = self.dim, self.dof
+        if not dof:
+            constant = -dim / 2 * np.log(2 * np.pi)
+            return logs - squares / 2 + constant
+        constant = gammaln((dof + dim) / 2) - gammaln(dof / 2) - dim / 2 * np.log(dof * np.pi)
+        return logs - (dof + dim) / 2 * jnp.log1p(squares / dof) + constant
+
+
+def _solved(inverse, rows):
+    """L y for every row y, given L^-1."""
+    return jax.scipy.linalg.solve_triangular(inverse, rows.T, lower=True).T

@@ -1,0 +1,1 @@
+"""An estimate by nested sampling: its runs and its result."""

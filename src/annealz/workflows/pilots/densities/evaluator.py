@@ -1,0 +1,54 @@
+"""Evaluations of a density on the host, counted: values, gradients, second derivatives."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from annealz.core.arrays import on_device
+from annealz.models.log_density import LogDensity
+
+__all__ = ["Evaluator"]
+
+
+class Evaluator:
+    """A density that counts how often it is evaluated; second derivatives count as dim evaluations."""
+
+    def __init__(self, model: LogDensity):
+        self.model, self.evaluations = model, 0
+
+    def values(self, rows: np.ndarray) -> np.ndarray:
+        """log p*(x) of every row; NaN as it comes."""
+        self.evaluations += len(rows)
+        return np.asarray(_values(self.model, on_device(rows)), np.float64)
+
+    def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """log p*(x) and its gradient."""
+        self.evaluations += 1
+        value, gradient = _value_and_gradient(self.model, on_device(x))
+        return float(value), np.asarray(gradient, np.float64)
+
+    def hessian(self, x: np.ndarray) -> np.ndarray:
+        """Second derivatives of log p*."""
+        self.evaluations += self.model.dim
+        return np.asarray(_hessian(self.model, on_device(x)), np.float64)
+
+
+def _one(model: LogDensity):
+    return lambda x: model.log_density(x[None])[0]
+
+
+@eqx.filter_jit
+def _values(model, rows):
+    return model.log_density(rows)
+
+
+@eqx.filter_jit
+def _value_and_gradient(model, x):
+    return jax.value_and_grad(_one(model))(x)
+
+
+@eqx.filter_jit
+def _hessian(model, x):
+    gradient = jax.grad(_one(model))
+    return jax.vmap(lambda v: jax.jvp(gradient, (x,), (v,))[1])(jnp.eye(x.shape[0], dtype=x.dtype))

@@ -1,0 +1,130 @@
+"""Modes of a density, found uphill from many starts, and how much mass each holds.
+
+Starts are the origin, the model's own (draws of the prior among them), and draws around the origin at
+scales 1, 4, 16 and 64, which depend on the seed. From each a quasi-Newton search (L-BFGS) goes uphill. At a
+mode m with H minus the second derivatives,
+
+    Laplace evidence    f(m) + dim/2 log 2 pi - log |H| / 2
+
+A search that ends at a saddle, at an edge, or without curvature in some direction is not a mode: it is left
+out where there are others. One that ends far beyond its starts with f still rising shows that f is not
+bounded, which a proper density may be too (a scale that goes to zero with what it scales).
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+
+from annealz.core.random import derive_seed
+from annealz.workflows.pilots.densities.evaluator import Evaluator
+
+__all__ = ["Mode", "find_modes", "start_points"]
+
+SCALES = (1.0, 4.0, 16.0, 64.0)
+_DRAWS_A_SCALE = 4
+_MANY, _INSIDE = 64, 16  # points at every scale where no start has a density, and how many are kept
+_MOST_MODES = 24
+_RIVAL = 12.0  # nats
+_FLATTEST = 1e-6  # curvature, of the sharpest
+_SADDLE = 1e-3  # so much downwards, of the sharpest, is not a mode
+_RUNAWAY = 1e5  # times the largest start: no mode is there
+_MOST_ITERATIONS = 300
+_BAD = 1e30
+
+
+@dataclasses.dataclass(frozen=True)
+class Mode:
+    """A stationary point, and the Gaussian that fits there."""
+
+    place: np.ndarray
+    value: float
+    evidence: float
+    """Laplace's, of the mass around it."""
+    covariance: np.ndarray
+    sharpness: np.ndarray
+    """Its inverse."""
+    is_mode: bool
+    """Whether the density falls in every direction."""
+
+    def is_same(self, place: np.ndarray, value: float) -> bool:
+        """Whether a search that ended here found this mode again, and not a narrow one inside it."""
+        return bool(self.distance(place[None])[0] < 1 and abs(value - self.value) < 1)
+
+    def distance(self, rows: np.ndarray) -> np.ndarray:
+        """Squared, in its own units, of every row."""
+        away = rows - self.place
+        return np.einsum("ni,ij,nj->n", away, self.sharpness, away)
+
+
+def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
+    """Where searches start: (points, dim)."""
+    model = evaluator.model
+    generator = np.random.default_rng(derive_seed(seed, "starts"))
+    count = _DRAWS_A_SCALE if model.dim <= 100 else 2
+    around = [generator.normal(0, scale, (count, model.dim)) for scale in SCALES]
+    own = [] if model.starts is None else [np.asarray(model.starts, np.float64)]
+    starts = np.concatenate([np.zeros((1, model.dim)), *own, *around])
+    if np.isfinite(evaluator.values(starts)).any():
+        return starts
+    many = [generator.normal(0, scale, (_MANY, model.dim)) for scale in (0.1, 0.5, *SCALES)]
+    points = np.concatenate([*many, *map(np.abs, many)])
+    inside = points[np.isfinite(evaluator.values(points))]
+    return np.concatenate([starts, inside[generator.permutation(len(inside))[:_INSIDE]]])
+
+
+def find_modes(evaluator: Evaluator, starts: np.ndarray, known: Sequence[Mode] = ()) -> list[Mode]:
+    """Distinct ones whose evidence is within 12 nats of the best, best first.
+
+    Where there is none, the places where searches ended, which are flat or saddles.
+    """
+    furthest = _RUNAWAY * max(1.0, float(np.abs(starts).max()))
+
+    def objective(x):
+        if not np.abs(x).max() < furthest:
+            return _BAD, np.zeros_like(x)
+        value, gradient = evaluator.value_and_gradient(x)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return _BAD, np.zeros_like(x)
+        return -value, -gradient
+
+    modes = list(known)
+    for start in starts:
+        if objective(start)[0] >= _BAD or len(modes) >= _MOST_MODES:
+            continue
+        options = {"maxiter": _MOST_ITERATIONS, "maxfun": 2 * _MOST_ITERATIONS}
+        end = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
+        if end.fun >= _BAD or np.abs(end.x).max() > furthest / 100:
+            continue
+        if any(mode.is_same(end.x, -float(end.fun)) for mode in modes):
+            continue
+        mode = _mode_at(evaluator, end.x, -float(end.fun))
+        if mode is not None:
+            modes.append(mode)
+    true = [mode for mode in modes if mode.is_mode]
+    if not true:
+        return modes
+    best = max(mode.evidence for mode in true)
+    near = [mode for mode in true if mode.evidence > best - _RIVAL]
+    return sorted(near, key=lambda mode: -mode.evidence)
+
+
+def _mode_at(evaluator: Evaluator, place: np.ndarray, value: float) -> Mode | None:
+    matrix = evaluator.hessian(place)
+    if not np.isfinite(matrix).all():
+        return None
+    curvature, axes = np.linalg.eigh(-(matrix + matrix.T) / 2)
+    largest = float(np.abs(curvature).max())
+    is_mode = bool(curvature.min() > -_SADDLE * curvature.max()) and largest > 0
+    is_flat = bool(np.abs(curvature).min() < _FLATTEST * largest) or largest < 1e-12
+    curvature = np.maximum(np.abs(curvature), max(_FLATTEST * largest, 1e-12))
+    evidence = value + len(place) / 2 * np.log(2 * np.pi) - np.log(curvature).sum() / 2
+    return Mode(
+        place,
+        value,
+        float(evidence),
+        (axes / curvature) @ axes.T,
+        (axes * curvature) @ axes.T,
+        is_mode and not is_flat,
+    )

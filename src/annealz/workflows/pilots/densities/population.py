@@ -1,0 +1,127 @@
+"""A population of chains annealed to a density from a wide base: where the mass is, roughly.
+
+The chains are resampled on the way (annealed SMC, `kernels/adaptation.py`), and run on at beta = 1. Their
+states carry the density's values, so that bases can be compared on them without another evaluation.
+
+Then they walk on while they are cooled, to beta = 2, 4, 8 and 16, which draws them to the highest places
+they can reach: from there searches for narrow modes start.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from annealz.core.arrays import indices
+from annealz.core.random import Stream
+from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
+from annealz.kernels.metropolis import RandomWalk
+from annealz.paths.phase import Phase, PhasePath
+
+__all__ = ["Population", "Sample", "explore"]
+
+_SWEEPS_AT_ONE = 24
+_BURN_IN = 4
+_COOLING = (2.0, 4.0, 8.0, 16.0)
+_SWEEPS_A_COOLING = 8
+_WALK = 2.0  # step of a random walk, times the root of the dimension
+
+
+@dataclasses.dataclass(frozen=True)
+class Population:
+    """Chains at beta = 1, and how they got there."""
+
+    path: Any
+    """Of the states that the kernel moves."""
+    kernel: AbstractTunedKernel
+    """Tuned on this path."""
+    adaptation: Adaptation
+    rows: np.ndarray
+    """(sweeps, chains, dim): positions."""
+    values: np.ndarray
+    """(sweeps, chains): log p* there, less the offset of the path."""
+    cooled: np.ndarray
+    """(chains, dim): where they were cooled to."""
+    cooled_values: np.ndarray
+    evaluations: int
+
+    @property
+    def log_z(self) -> float:
+        """Of the density, rough."""
+        return self.path.log_z0 + self.adaptation.log_ratio
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Positions (sweeps, chains, dim) at beta = 1, values (sweeps, chains) and log Z, rough."""
+
+    rows: np.ndarray
+    values: np.ndarray
+    log_z: float
+
+    @property
+    def flat(self) -> np.ndarray:
+        """(sweeps times chains, dim)."""
+        return self.rows.reshape(-1, self.rows.shape[-1])
+
+
+def explore(
+    path: Any, kernel: AbstractTunedKernel, *, seed: int, budget: int, num_chains: int | None = None
+) -> Population:
+    """Anneal a population along the path of this kernel, for about `budget` sweeps."""
+    found = adapt(path, kernel, seed=seed, budget=budget, num_chains=num_chains)
+    kernel = kernel.with_tuning(found.tuning)
+    chains = indices(found.starts)
+    x = _at_one(path.unnamed(), kernel, Stream(seed, "population"), chains, found.x)
+    x = np.asarray(x)[_BURN_IN:]
+    flat = jnp.asarray(x.reshape(-1, x.shape[-1]))
+    rows = np.asarray(path.position(flat), np.float64).reshape(*x.shape[:2], -1)
+    values = np.asarray(path.split(flat).value, np.float64).reshape(x.shape[:2])
+    scales = kernel.tuning.at(jnp.float32(1))[1] if kernel.tuning is not None else 1.0
+    cooled = _cooled(path.unnamed(), scales, Stream(seed, "cooling"), chains, jnp.asarray(x[-1]))
+    walked = PhasePath(path.positions)
+    each = kernel.evaluations
+    assert each is not None
+    cooling = len(_COOLING) * _SWEEPS_A_COOLING
+    return Population(
+        path,
+        kernel,
+        found,
+        rows,
+        values,
+        np.asarray(walked.position(cooled), np.float64),
+        np.asarray(walked.split(cooled).value, np.float64),
+        each * (found.sweeps + _SWEEPS_AT_ONE * found.starts) + (1 + cooling) * found.starts,
+    )
+
+
+@eqx.filter_jit
+def _cooled(path, scales, stream, chains, x):
+    """(chains, dim + 1): where random walks at every beta of the cooling end, and the values there.
+
+    A narrow mode rejects leapfrog steps into it, which overshoot; a walk enters where it lands.
+    """
+    walk, walked = RandomWalk(), PhasePath(path.positions)
+    phase = path.split(x)
+    x = walked.join(Phase(phase.z, None, phase.value))
+    betas = jnp.repeat(jnp.asarray(_COOLING, jnp.float32), _SWEEPS_A_COOLING)
+    step = _WALK / phase.z.shape[-1] ** 0.5
+
+    def sweep(x, now):
+        k, beta = now
+        bits = stream.at(k, chains)
+        return walk.move(bits, x, walked, beta, step / jnp.sqrt(beta), scales)[0], None
+
+    return jax.lax.scan(sweep, x, (jnp.arange(betas.size), betas))[0]
+
+
+@eqx.filter_jit
+def _at_one(path, kernel, stream, chains, x):
+    def sweep(x, k):
+        x = kernel.step(stream.at(k, chains), x, path, jnp.float32(1))
+        return x, x
+
+    return jax.lax.scan(sweep, x, jnp.arange(_SWEEPS_AT_ONE))[1]

@@ -1,0 +1,59 @@
+"""Can this density be normalised? A look far out, along single directions.
+
+Of a density with a finite integral almost every conditional has one (Fubini): from a typical state x, along
+a direction e,
+
+    p(x + r e) r -> 0        as r grows
+
+Where log p(x + r e) + log r does not fall over the last octaves, from most states and in one direction, the
+density does not fall fast enough to be normalised. Directions are the principal axes of the states, those
+in which a mode is flattest, and some coordinates. States are those of a pilot at beta = 1: in a centred
+hierarchy, whose density is unbounded where all effects agree, they are where its mass is, and there it
+falls.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from annealz.workflows.pilots.densities.evaluator import Evaluator
+from annealz.workflows.pilots.densities.modes import Mode
+
+__all__ = ["improper_direction"]
+
+_NUM_STATES = 6
+_NUM_AXES = 6
+_OCTAVES = np.arange(0, 21, 2)
+_LEAST_FALL = 0.2  # nats, over the last two octaves: of a tail that can be normalised
+_SHARE = 0.5  # of the states
+
+
+def improper_direction(
+    evaluator: Evaluator,
+    rows: np.ndarray,
+    modes: Sequence[Mode],
+    generator: np.random.Generator,
+) -> np.ndarray | None:
+    """A direction in which the density does not fall, or None."""
+    dim = rows.shape[1]
+    spread = np.atleast_2d(np.cov(rows.T)) + 1e-12 * np.eye(dim)
+    values, axes = np.linalg.eigh(spread)
+    order = np.argsort(-values)[: _NUM_AXES // 2]
+    coordinates = generator.permutation(dim)[: _NUM_AXES - order.size]
+    directions = [axes[:, i] * np.sqrt(values[i]) for i in order]
+    directions += [np.eye(dim)[i] * np.sqrt(spread[i, i]) for i in coordinates]
+    for mode in modes[:2]:
+        flattest = np.linalg.eigh(mode.sharpness)[1][:, :2]
+        directions += [axis * np.sqrt(axis @ spread @ axis) for axis in flattest.T]
+    directions = np.array([sign * one for one in directions for sign in (-1, 1)])
+    states = rows[generator.permutation(len(rows))[:_NUM_STATES]]
+    radii = 2.0**_OCTAVES
+    far = states[:, None, None] + radii[None, None, :, None] * directions[None, :, None]
+    logs = evaluator.values(far.reshape(-1, dim)).reshape(far.shape[:3])  # (states, axes, radii)
+    logs = np.where(np.isnan(logs), -np.inf, logs) + np.log(radii)
+    with np.errstate(invalid="ignore"):
+        fall = logs[:, :, -2] - logs[:, :, -1]
+    keeps = np.isfinite(logs[:, :, -1]) & ~(fall > _LEAST_FALL)
+    shares = keeps.mean(0)
+    worst = int(np.argmax(shares))
+    return directions[worst] if shares[worst] > _SHARE else None

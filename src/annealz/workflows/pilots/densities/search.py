@@ -1,0 +1,413 @@
+"""The bases of a density: one fitted to where its mass is, and a wide one for a second opinion.
+
+    1   modes are found uphill from many starts (`modes.py`);
+    2   populations are annealed from a base around the modes and from a far wider one, or from the prior
+        where there is one (`wide.py`, `population.py`), and pooled in proportion to the mass that each
+        found;
+    3   to half of the chains bases are fitted: one Gaussian, several, Student's t, and Laplace's;
+    4   on the other half they are compared by Var[U], U = f - log p_A, at beta = 1. It is 0 for a base that
+        is the target, and large for one that misses a mode or a tail. The least one is taken, a simpler one
+        where it is not clearly worse.
+
+The second base is the wide one, or the prior. Where the population hardly had to be annealed from the
+prior, that is the first and the fitted one the second. Fitted covariances are taken 1.5 times as large.
+
+What is found that speaks against any annealing:
+
+    improper        the density does not fall far out (`proper.py`)
+    missed mode     a mode found uphill holds mass, by importance sampling around it, where no chain came
+    two kinds       chains at beta = 1 fall into two groups that differ by many nats and do not mix: a
+                    narrow and a wide state of like mass, a transition of first order, which annealing
+                    cannot follow
+
+Everything uses random streams of its own and is charged.
+"""
+
+import dataclasses
+import time
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from annealz.core.arrays import indices, on_device
+from annealz.core.random import Stream, derive_seed
+from annealz.core.weights import effective_sample_size
+from annealz.estimators.finding import Finding
+from annealz.estimators.kind import Kind
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.adaptation import AbstractTunedKernel
+from annealz.models.log_density import LogDensity
+from annealz.paths.bases.abstract import AbstractBase
+from annealz.paths.bases.fit_gaussians import Gaussians, fit_gaussians
+from annealz.paths.bases.gaussian import GaussianBase
+from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
+from annealz.workflows.pilots.densities.evaluator import Evaluator
+from annealz.workflows.pilots.densities.modes import Mode, find_modes, start_points
+from annealz.workflows.pilots.densities.population import Population, Sample, explore
+from annealz.workflows.pilots.densities.proper import improper_direction
+from annealz.workflows.pilots.densities.wide import wide_bases
+
+__all__ = ["DensityBases", "search_density"]
+
+_BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
+_INFLATION = 1.5
+_COMPONENTS = (1, 2, 3, 4, 6, 8)
+_DEGREES = (2, 4, 8)  # of Student's t
+_CLEARLY = 0.7  # of the variance of a simpler base
+_EASY_TEMPERATURES = 2
+_MISSED = 0.05  # of the mass
+_VISITED = 0.15  # of what should be there
+_LOCAL_DRAWS = 64
+_LOCAL_DOF = 4
+_LEAST_CHAINS = 3
+_CHAINS_FAR, _FEWEST_AND_MOST = 8, (51, 384)  # times dim^2
+_NEGLIGIBLE = 0.02  # of the mass that another population found
+_HIGHEST = 4  # of the cooled chains, from which searches start
+_LARGEST = 1e12  # log density
+_DRAWS_A_COMPONENT = 64
+_ENOUGH = 0.1  # of the draws must be effective
+_ROUNDED = 16  # states at which the rounding of the density is measured
+_EVEN = 0.05  # of the weight, for all components alike
+_RATIO = 5.0  # of the widths of two kinds of states, in every direction
+
+
+@dataclasses.dataclass(frozen=True)
+class DensityBases:
+    """The first and the second base, and what was found on the way."""
+
+    first: AbstractBase
+    second: AbstractBase | None
+    second_kernel: AbstractTunedKernel | None
+    """Tuned along the second path."""
+    second_temperatures: int
+    """Of equal difficulty, that a population needed along it."""
+    findings: tuple[Finding, ...]
+    reason: str
+    rounding: float
+    """Of one value of the density, in float32."""
+    evaluations: int
+    seconds: float
+
+
+def search_density(
+    model: LogDensity, kernel: AbstractKernel, *, name: str = "auto", seed: int = 0
+) -> DensityBases:
+    """Bases of a density for kernels of this kind; `name` asks for a kind of base, or any with auto."""
+    began = time.monotonic()
+    if not isinstance(kernel, AbstractTunedKernel):
+        kernel = model.kernel()
+    seed = derive_seed(seed, "density")
+    generator = np.random.default_rng(derive_seed(seed, "search"))
+    evaluator = Evaluator(model)
+    starts = start_points(evaluator, seed)
+    modes = find_modes(evaluator, starts) if model.is_differentiable else []
+    origins: tuple[AbstractBase, ...] = (model.prior,) if model.prior is not None else ()
+    origins = origins or wide_bases(evaluator, _true(modes), starts, generator)
+    offset = _offset(modes, origins[0])
+    origins = tuple(_with_offset(origin, offset) for origin in origins)
+    found = _explored(model, kernel.with_tuning(None), origins, seed)
+    wide, population = found[-1]
+    populations = [one for _, one in found]
+    if model.is_differentiable:
+        highest = np.concatenate([_highest(one) for one in populations])
+        modes = find_modes(evaluator, highest, modes)
+    sample = _pooled(populations)
+    findings = _findings(evaluator, modes, sample, generator)
+    if any(finding.kind is Kind.IMPROPER for finding in findings) and not _is_bounded(sample):
+        raise ValueError(
+            f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
+            "pilot came: it has no integral; check the function, its sign and its priors."
+        )
+    fitted = _fitted(model, _true(modes), sample, name, generator)
+    fitted = _reweighted(evaluator, fitted, generator)
+    rounding = model.rounding(sample.flat[generator.permutation(len(sample.flat))[:_ROUNDED]])
+    evaluator.evaluations += _ROUNDED if rounding else 0
+    spent = evaluator.evaluations + sum(one.evaluations for one in populations)
+    fitted = dataclasses.replace(_with_offset(fitted, offset), evaluations=spent)
+    is_easy = model.prior is not None and name == "auto"
+    is_easy = is_easy and len(population.adaptation.betas) <= _EASY_TEMPERATURES
+    seconds = time.monotonic() - began
+    reason = _reason(modes, populations, fitted)
+    if name in ("wide", "prior") or is_easy:
+        return DensityBases(wide, fitted, None, 2, findings, reason, rounding, spent, seconds)
+    return DensityBases(
+        fitted,
+        wide,
+        population.kernel,
+        len(population.adaptation.betas),
+        findings,
+        reason,
+        rounding,
+        spent,
+        seconds,
+    )
+
+
+def _true(modes: list[Mode]) -> list[Mode]:
+    return [mode for mode in modes if mode.is_mode]
+
+
+def _offset(modes: list[Mode], wide: AbstractBase) -> Any:
+    """Near the largest value that is known, exact in float32; None where the base cannot carry one."""
+    modes = _true(modes)
+    if not modes or not hasattr(wide, "offset"):
+        return None
+    return on_device(np.float32(max(mode.value for mode in modes)))
+
+
+def _with_offset(base: Any, offset: Any) -> Any:
+    if offset is None or not hasattr(base, "offset"):
+        return base
+    return dataclasses.replace(base, offset=offset)
+
+
+def _reason(modes: list[Mode], populations: list[Population], fitted: AbstractBase) -> str:
+    components = getattr(fitted, "num_components", 1)
+    tail = getattr(fitted, "dof", 0)
+    words = f"{components} {'component' if components == 1 else 'components'}"
+    words += f" of Student's t, {tail} degrees" if tail else ""
+    return (
+        f"{words}, fitted to {sum(one.adaptation.starts for one in populations)} chains after "
+        f"{' and '.join(str(len(one.adaptation.betas)) for one in populations)} temperatures; {len(modes)} "
+        f"{'mode' if len(modes) == 1 else 'modes'} found uphill"
+    )
+
+
+def _fitted(
+    model: LogDensity,
+    modes: list[Mode],
+    sample: Sample,
+    name: str,
+    generator: np.random.Generator,
+) -> Any:
+    """The base that makes U vary least on chains that it was not fitted to."""
+    train = sample.rows[:, ::2].reshape(-1, model.dim)
+    test, values = sample.rows[:, 1::2], sample.values[:, 1::2]
+    best, best_score = None, np.inf
+
+    def score(base: Any) -> float:
+        logs = np.asarray(base.log_density(on_device(test.reshape(-1, model.dim))), np.float64)
+        return float(np.var(values - logs.reshape(values.shape)))
+
+    def consider(make, rows) -> None:
+        nonlocal best, best_score
+        found = score(make(rows))
+        if not np.isfinite(found):
+            return
+        if best is None or found < _CLEARLY * best_score:
+            best, best_score = make, found
+
+    is_few = 0 < len(modes) <= _COMPONENTS[-1]
+    if modes and (name == "laplace" or (name == "auto" and is_few)):
+        consider(lambda _: _laplace(modes, model.dim), train)
+    if name in ("auto", "pilot", "mixture"):
+        counts = _COMPONENTS if name != "pilot" else (1,)
+        for count in counts:
+            if count > 1 and train.shape[0] / count < 10 * model.dim:
+                break
+            state = generator.bit_generator.state
+
+            def make(rows, count=count, state=state):
+                fresh = np.random.default_rng()
+                fresh.bit_generator.state = state
+                return _base_of(fit_gaussians(rows, count, fresh), 0, name)
+
+            consider(make, train)
+            generator.random()
+        chosen = best
+        for dof in _DEGREES if chosen is not None else ():
+            consider(lambda rows, dof=dof: _heavier(chosen, rows, dof), train)
+    if best is None:
+        raise ValueError(
+            f"no base could be fitted to {model.name}: the values of its pilot are not finite; give a base."
+        )
+    return best(sample.flat)
+
+
+def _highest(population: Population) -> np.ndarray:
+    """The highest of the cooled chains, some of them, and at random some of the others."""
+    order = np.argsort(-population.cooled_values)
+    return population.cooled[np.concatenate([order[:_HIGHEST], order[_HIGHEST :: len(order) // 4]])]
+
+
+def _explored(
+    model: LogDensity,
+    kernel: AbstractTunedKernel,
+    origins: tuple[AbstractBase, ...],
+    seed: int,
+) -> list[tuple[AbstractBase, Population]]:
+    """A population from every origin, left out where the density is zero on all its chains.
+
+    From the last one, the widest, with many chains in many dimensions: a mode half as wide as another has
+    2^-dim of the chains of that one while they are hot.
+    """
+    found: list[tuple[AbstractBase, Population]] = []
+    many = int(np.clip(_CHAINS_FAR * model.dim**2, *_FEWEST_AND_MOST))
+    for place, origin in enumerate(origins):
+        states = kernel.extend(model.path(origin))
+        options: dict[str, Any] = {
+            "seed": derive_seed(seed, "population", place),
+            "budget": _BUDGET,
+        }
+        options["num_chains"] = many if place == len(origins) - 1 else None
+        try:
+            found.append((origin, explore(states, kernel, **options)))
+        except ValueError:
+            if place == len(origins) - 1 and not found:
+                raise
+    return found
+
+
+def _pooled(populations: list[Population]) -> Sample:
+    """Chains of all populations, of each in proportion to the mass that it found."""
+    log_z = np.array([one.log_z for one in populations])
+    shares = np.exp(log_z - log_z.max())
+    shares = np.where(shares < _NEGLIGIBLE, 0.0, shares)
+    kept = [int(np.ceil(s * one.rows.shape[1])) for s, one in zip(shares, populations, strict=True)]
+    rows = [one.rows[:, :count] for one, count in zip(populations, kept, strict=True)]
+    values = [one.values[:, :count] for one, count in zip(populations, kept, strict=True)]
+    log_mean_z = float(np.log(np.exp(log_z - log_z.max()).mean()) + log_z.max())
+    return Sample(np.concatenate(rows, axis=1), np.concatenate(values, axis=1), log_mean_z)
+
+
+def _is_bounded(population: Sample) -> bool:
+    """Whether the chains' values are numbers that float32 holds well."""
+    values = population.values
+    return bool(np.isfinite(values).all() and values.max() < _LARGEST)
+
+
+def _reweighted(evaluator: Evaluator, base: Any, generator: np.random.Generator) -> Any:
+    """The same with weights of the components by importance sampling, where that is possible.
+
+    Chains do not move between modes far apart, so what the base gives a mode too much or too little stays
+    in the weights to the end, however long the run.
+    """
+    if getattr(base, "num_components", 1) == 1:
+        return base
+    count = _DRAWS_A_COMPONENT * base.num_components
+    bits = Stream(int(generator.integers(2**31)), "weights").at(0, indices(count))
+    z = base.sample_unit(bits)
+    rows = np.asarray(base.from_unit(z), np.float64)
+    logs = evaluator.values(rows) - np.asarray(base.log_density_unit(z), np.float64)
+    logs = np.where(np.isfinite(logs), logs, -np.inf)
+    if not np.isfinite(logs).any() or effective_sample_size(logs) < _ENOUGH * count:
+        return base
+    shares = np.exp(logs - logsumexp(logs))
+    parts = np.exp(np.asarray(base.log_parts(z), np.float64))
+    parts /= parts.sum(1, keepdims=True)
+    weights = (1 - _EVEN) * (shares @ parts) + _EVEN / base.num_components
+    return dataclasses.replace(base, log_weights=on_device(np.log(weights)))
+
+
+def _laplace(modes: list[Mode], dim: int) -> Any:
+    evidences = np.array([mode.evidence for mode in modes])
+    weights = np.exp(evidences - logsumexp(evidences))
+    weights = np.maximum(weights, 0.02 / len(modes))
+    places = np.stack([mode.place for mode in modes])
+    covariances = _INFLATION * np.stack([mode.covariance for mode in modes])
+    if len(modes) == 1:
+        return GaussianBase.from_moments(places[0], covariances[0], "laplace")
+    return GaussianMixtureBase.from_moments(weights, places, covariances, name="laplace")
+
+
+def _base_of(fit: Gaussians, dof: int, name: str) -> Any:
+    label = {"auto": None}.get(name, name)
+    if len(fit.weights) == 1 and not dof:
+        return GaussianBase.from_moments(
+            fit.means[0], _INFLATION * fit.covariances[0], label or "pilot"
+        )
+    scale = _INFLATION if not dof else 1.0
+    return GaussianMixtureBase.from_moments(
+        np.maximum(fit.weights, 0.02),
+        fit.means,
+        scale * fit.covariances,
+        dof=dof,
+        name=label or ("mixture" if len(fit.weights) > 1 else "student"),
+    )
+
+
+def _heavier(make: Any, rows: np.ndarray, dof: int) -> Any:
+    """The base of another fit with the tails of Student's t; its bulk, not its tail, sets the scale."""
+    base = make(rows)
+    if isinstance(base, GaussianBase):
+        centre, away = np.median(rows, axis=0), rows - np.median(rows, axis=0)
+        covariance = np.atleast_2d(np.cov(away.T))
+        for _ in range(20):  # maximum likelihood of Student's t
+            squares = np.einsum("ni,ij,nj->n", away, np.linalg.pinv(covariance), away)
+            shares = (dof + rows.shape[1]) / (dof + squares)
+            centre = (shares[:, None] * rows).sum(0) / shares.sum()
+            away = rows - centre
+            covariance = (shares[:, None] * away).T @ away / len(rows)
+        fit = Gaussians(np.ones(1), centre[None], covariance[None] + 1e-12 * np.eye(rows.shape[1]))
+        return _base_of(fit, dof, "auto")
+    return dataclasses.replace(base, dof=dof)
+
+
+def _findings(
+    evaluator: Evaluator,
+    modes: list[Mode],
+    population: Sample,
+    generator: np.random.Generator,
+) -> tuple[Finding, ...]:
+    """What speaks against annealing this density at all."""
+    found: list[Finding] = []
+    direction = improper_direction(evaluator, population.rows[-1], modes, generator)
+    if direction is not None:
+        found.append(
+            Finding.of(Kind.IMPROPER, direction=_in_words(direction / np.linalg.norm(direction)))
+        )
+    for mode in modes:
+        share = _missed_share(evaluator, mode, population, generator)
+        if share > 0:
+            place = _in_words(mode.place)
+            found.append(Finding.of(Kind.MISSED_MODE, place=place, share=100 * share))
+            break
+    gap = _two_kinds(population)
+    if gap > 0:
+        found.append(Finding.of(Kind.TWO_KINDS, gap=gap))
+    return tuple(found)
+
+
+def _missed_share(
+    evaluator: Evaluator, mode: Mode, population: Sample, generator: np.random.Generator
+) -> float:
+    """The share of the mass around a mode where no chain came; 0 where there is none to speak of."""
+    if not mode.is_mode or mode.evidence < population.log_z + np.log(_MISSED) - 1:
+        return 0.0
+    dim = mode.place.size
+    near = dim + 4 * np.sqrt(2 * dim) + 9
+    visited = float((mode.distance(population.flat) < near).mean())
+    if visited > _VISITED:
+        return 0.0
+    normals = generator.normal(size=(_LOCAL_DRAWS, dim))
+    squares = generator.chisquare(_LOCAL_DOF, size=(_LOCAL_DRAWS, 1))
+    root = np.linalg.cholesky(mode.covariance)
+    y = normals * np.sqrt(_LOCAL_DOF / squares)
+    logs = evaluator.values(mode.place + y @ root.T)
+    lengths = (y**2).sum(1)
+    constant = gammaln((_LOCAL_DOF + dim) / 2) - gammaln(_LOCAL_DOF / 2)
+    constant -= dim / 2 * np.log(_LOCAL_DOF * np.pi) + np.log(np.diag(root)).sum()
+    density = constant - (_LOCAL_DOF + dim) / 2 * np.log1p(lengths / _LOCAL_DOF)
+    weights = np.where(np.isfinite(logs) & (lengths < near), logs - density, -np.inf)
+    mass = float(logsumexp(weights) - np.log(_LOCAL_DRAWS))
+    total = np.logaddexp(mass, population.log_z)
+    share = float(np.exp(mass - total))
+    return share if share > _MISSED and visited < _VISITED * share else 0.0
+
+
+def _two_kinds(population: Sample) -> float:
+    """How many nats part two groups of chains that do not mix; 0 where there is one group."""
+    dim = population.rows.shape[-1]
+    means = np.sort(population.values.mean(0))
+    gaps = np.diff(means)[_LEAST_CHAINS - 1 : 1 - _LEAST_CHAINS]
+    if not gaps.size:
+        return 0.0
+    largest = float(gaps.max())
+    within = float(np.median(population.values.std(0)))
+    return largest if largest > max(dim * np.log(_RATIO), 4 * within, 4.0) else 0.0
+
+
+def _in_words(x: np.ndarray) -> str:
+    values = ", ".join(f"{value:.3g}" for value in x[:4])
+    return f"({values}{', …' if x.size > 4 else ''})"

@@ -1,0 +1,138 @@
+"""Mixtures of Gaussians and of Student's t as bases: density, draws, and the states of a path."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import annealz
+from annealz.core.arrays import indices
+from annealz.core.random import Stream
+from annealz.core.storage.families import restore, store
+from annealz.paths.phase import PhasePath
+
+WEIGHTS = np.array([0.3, 0.7])
+MEANS = np.array([[0.0, 1.0], [5.0, 2.0]])
+COVARIANCES = np.array([[[1.0, 0.5], [0.5, 2.0]], [[0.3, 0.0], [0.0, 0.1]]])
+
+
+def mixture(dof: int) -> annealz.GaussianMixtureBase:
+    return annealz.GaussianMixtureBase.from_moments(WEIGHTS, MEANS, COVARIANCES, dof=dof)
+
+
+@pytest.mark.parametrize("dof", [0, 3])
+def test_the_density_is_that_of_scipy(dof):
+    x = np.random.default_rng(0).normal(2, 4, (50, 2))
+    laws = [
+        stats.multivariate_t(m, c, dof) if dof else stats.multivariate_normal(m, c)
+        for m, c in zip(MEANS, COVARIANCES, strict=True)
+    ]
+    expected = np.log(sum(w * law.pdf(x) for w, law in zip(WEIGHTS, laws, strict=True)))
+    base = mixture(dof)
+    found = np.asarray(base.log_density(jnp.asarray(x, jnp.float32)), np.float64) - base.log_z
+    np.testing.assert_allclose(found, expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("dof", [0, 3])
+def test_draws_have_its_law(dof):
+    size = 20_000
+    x = np.asarray(mixture(dof).sample(Stream(1, "draws").at(0, indices(size))), np.float64)
+    law = stats.t(dof) if dof else stats.norm()
+    for axis in range(2):  # every marginal is a mixture too
+
+        def cdf(v, axis=axis):
+            scales = np.sqrt(COVARIANCES[:, axis, axis])
+            parts = [law.cdf((v - m) / s) for m, s in zip(MEANS[:, axis], scales, strict=True)]
+            return WEIGHTS @ parts
+
+        assert stats.kstest(x[:, axis], cdf).pvalue > 1e-6
+    assert not stats.kstest(x[:, 0] + 0.1, cdf).pvalue > 1e-6
+
+
+def test_it_is_stored_and_restored():
+    base = mixture(3)
+    arrays, record = store(base)
+    again = restore(arrays, record)
+    assert again.digest == base.digest
+    assert (again.dof, again.name, again.num_components) == (3, "mixture", 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"weights": [1.0, -1.0]}, "weights of a mixture base must be positive"),
+        ({"weights": [1.0]}, "takes weights"),
+        ({"covariances": -COVARIANCES}, "positive definite"),
+        ({"means": MEANS * np.nan}, "must be finite"),
+        ({"dof": 2.5}, "dof of a mixture base must be a whole number"),
+    ],
+)
+def test_what_is_no_mixture_is_refused(change, words):
+    given = {"weights": WEIGHTS, "means": MEANS, "covariances": COVARIANCES} | change
+    with pytest.raises(ValueError, match=words):
+        annealz.GaussianMixtureBase.from_moments(**given)
+
+
+def test_states_carry_what_was_evaluated():
+    model = annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2)
+    positions = annealz.TemperedPath(mixture(0), model)
+    path = PhasePath(positions, has_momentum=True, has_gradient=True)
+    x = path.sample(Stream(0, "states").at(0, indices(5)))
+    assert x.shape == (5, 2 + 2 + 1 + 2)
+    phase = path.split(x)
+    assert bool((path.join(phase) == x).all())
+    np.testing.assert_allclose(phase.value, model.log_density(path.position(x)), rtol=1e-5)
+    for beta in (0.0, 0.3, 1.0):
+        value, gradient = path.field(phase, beta)
+        np.testing.assert_allclose(value, positions.log_density(phase.z, beta), atol=1e-4)
+        step = 1e-2
+        for axis in range(2):
+            up, down = (phase.z.at[:, axis].add(s * step) for s in (1, -1))
+            slope = positions.log_density(up, beta) - positions.log_density(down, beta)
+            np.testing.assert_allclose(gradient[:, axis], slope / (2 * step), atol=0.05)
+
+
+def test_an_offset_moves_into_the_first_log_z():
+    model = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2) + 1000.0, dim=1)
+    plain = annealz.GaussianBase.standard(1)
+    shifted = annealz.GaussianBase(plain.mean, plain.scale, offset=jnp.float32(1000))
+    path = annealz.TemperedPath(shifted, model)
+    assert abs(path.log_z0 - plain.log_z - 1000) < 1e-9
+    assert float(path.slope(jnp.ones((1, 1)), 0.5)[0]) == 0
+
+
+def test_no_density_is_a_finite_number_without_weight():
+    model = annealz.LogDensity(lambda x: jnp.where(x[0] > 0, 0.0, -jnp.inf), dim=1)
+    path = annealz.TemperedPath(annealz.GaussianBase.standard(1), model)
+    value, gradient = path.value_and_gradient(jnp.array([[-1.0], [1.0]]))
+    assert value.tolist() == [np.float32(-1e18), 0.0]
+    assert gradient.tolist() == [[0.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        annealz.HAIS(2, step_size=0.8),
+        annealz.HMC(2, step_size=0.8),
+        annealz.MALA(step_size=0.8),
+        annealz.RandomWalk(step_size=1.5),
+    ],
+    ids=["hais", "hmc", "mala", "walk"],
+)
+def test_what_is_carried_belongs_to_where_the_chains_are(kernel):
+    """Of chains that moved and of chains that stayed: a stale value or gradient would be seen."""
+    model = annealz.LogDensity(lambda x: -jnp.sum((x - 1) ** 4), dim=2)
+    path = kernel.extend(annealz.TemperedPath(annealz.GaussianBase.standard(2), model))
+    stream, chains = Stream(2, "carried"), indices(64)
+    x = path.sample(stream.at(0, chains))
+    moved = jax.jit(lambda x, k: kernel.step(stream.at(k, chains), x, path, jnp.float32(0.7)))
+    for k in range(1, 4):
+        before, x = x, moved(x, k)
+        stayed = (path.split(x).z == path.split(before).z).all(1)
+        assert 0 < int(stayed.sum()) < 64
+        phase = path.split(x)
+        fresh = path.evaluated(phase.z)
+        np.testing.assert_allclose(phase.value, fresh.value, rtol=1e-5, atol=1e-5)
+        if path.has_gradient:
+            np.testing.assert_allclose(phase.gradient, fresh.gradient, rtol=1e-4, atol=1e-4)
