@@ -97,6 +97,11 @@ class CategoricalBase(AbstractBase):
                 f"data for a model of {num_units} units of {num_states} states must be rows of states "
                 f"(rows, {num_units}) or frequencies ({num_units}, {num_states}), got shape {array.shape}."
             )
+        if array.dtype.kind == "f" and 0 < array.max(initial=0) < 1:
+            raise ValueError(
+                f"data must be states 0 to {num_states - 1}, got values up to {array.max():g}: a file of "
+                "bytes is read as intensities, write states as int32."
+            )
         return cls.from_data(array, num_states)
 
     @property
