@@ -20,6 +20,15 @@ def normal(*shape: int, scale: float = 0.6) -> np.ndarray:
     return RNG.normal(0.1, scale, shape)
 
 
+def tables(size: int, states: int, pairs, scale: float = 0.8) -> np.ndarray:
+    """Couplings (units, states, units, states) of these pairs."""
+    couplings = np.zeros((size, states, size, states))
+    for i, j in pairs:
+        couplings[i, :, j] = RNG.normal(0.1, scale, (states, states))
+        couplings[j, :, i] = couplings[i, :, j].T
+    return couplings
+
+
 MODELS: dict[str, AbstractModel] = {
     "boltzmann": annealz.Ising(symmetric(7, 0.5), normal(7)),
     "open lattice": annealz.Ising.square((3, 3), 0.4, 0.2, is_periodic=False),
@@ -33,6 +42,10 @@ MODELS: dict[str, AbstractModel] = {
     ),
     "gaussian": annealz.GaussianRBM(normal(3, 4), normal(3), normal(4), RNG.uniform(0.5, 2, 4)),
     "softmax": annealz.SoftmaxRBM(normal(3, 4, 3), normal(3), normal(4, 3)),
+    # units of three neighbours, of one and of none
+    "full potts": annealz.Potts(
+        tables(5, 3, ((0, 1), (0, 2), (1, 2), (2, 3))), fields=normal(5, 3)
+    ),
 }
 
 
@@ -64,8 +77,12 @@ def joint(name: str) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(model, annealz.Potts):
         couplings, fields = arrays((model.couplings, model.fields))
         states = grid(*[model.num_states] * model.num_units)
+        each = np.arange(model.num_units)
+        local = fields[each, states].sum(-1)
+        if couplings.ndim == 4:
+            hot = np.eye(model.num_states)[states]
+            return states, np.einsum("sia,iajb,sjb->s", hot, couplings, hot) / 2 + local
         same = states[:, :, None] == states[:, None, :]
-        local = fields[np.arange(model.num_units), states].sum(-1)
         return states, (same * couplings).sum((1, 2)) / 2 + local
     if isinstance(model, annealz.DBM):
         sizes = [len(bias) for bias in model.biases]

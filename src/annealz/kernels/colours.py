@@ -15,7 +15,7 @@ from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.mixture import MixturePairPath
-from annealz.paths.pairs import PairPath
+from annealz.paths.pairs import AbstractPairPath
 
 __all__ = ["ColourGibbs", "colour_graph", "two_colours"]
 
@@ -52,7 +52,7 @@ class ColourGibbs(AbstractKernel):
             blocks[colour, : units.size] = units
         return cls(on_device(blocks, np.int32))
 
-    def step(self, bits: Bits, x, path: PairPath | MixturePairPath, beta):
+    def step(self, bits: Bits, x, path: AbstractPairPath | MixturePairPath, beta):
         num_units = x.shape[-1]
         given = path.conditioned(
             bits, x, beta

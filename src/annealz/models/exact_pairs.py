@@ -25,12 +25,12 @@ def is_cheap(num_units: int, num_states: int) -> bool:
 
 
 def log_sum_of_states(path: Any) -> float:
-    """log Z of the model at the end of a `PairPath`."""
+    """log Z of the model at the end of a path of pairs."""
     return log_sum(np.array([log_sum(energies) for _, energies in _tables(path)]))
 
 
 def draw_states(path: Any, num_draws: int, seed: int) -> np.ndarray:
-    """Independent draws (draws, units) of the model at the end of a `PairPath`."""
+    """Independent draws (draws, units) of the model at the end of a path of pairs."""
     energies = np.concatenate([energies for _, energies in _tables(path)])
     generator = np.random.default_rng(check_seed(seed))
     chosen = draw_independent(np.exp(energies - energies.max()), generator, num_draws)
@@ -47,15 +47,9 @@ def _tables(path: Any) -> Iterator[tuple[int, np.ndarray]]:
             f"exact enumeration takes at most {_MOST:,} states, and {num_units} units of {num_states} have "
             f"{float(count):.1e}."
         )
-    couplings = np.asarray(path.couplings, np.float64)
-    fields = np.asarray(path.start, np.float64) + np.asarray(path.change, np.float64)
     for first in range(0, count, _TABLE):
         states = _digits(np.arange(first, min(first + _TABLE, count)), num_units, num_states)
-        energies = np.full(len(states), float(path.offset))
-        for k in range(num_states):
-            hot = (states == k).astype(np.float64)
-            energies += ((hot @ couplings / 2 + fields[:, k]) * hot).sum(-1)
-        yield first, energies
+        yield first, path.exact_energies(states)
 
 
 def _digits(numbers: np.ndarray, num_units: int, num_states: int) -> np.ndarray:

@@ -1,9 +1,11 @@
-"""The Potts model on any graph: units of q states that are coupled where they agree.
+"""The Potts model on any graph: units of q states, coupled in pairs.
 
-    log p*(x) = sum_{i<j} J_ij [x_i = x_j] + sum_i h[i, x_i],      x in {0 .. q - 1}^n
+    log p*(x) = sum_{i<j} J[i, x_i, j, x_j] + sum_i h[i, x_i],      x in {0 .. q - 1}^n
 
-The temperature is part of J and h. All units are annealed; a sweep draws one colour of the graph after the
-other (`kernels/colours.py`).
+with one number for every two states of a pair, as in direct coupling analysis of proteins, or one for each
+pair, J[i, a, j, b] = J_ij [a = b]. The temperature is part of J and h. All units are annealed; a sweep
+draws one colour of the graph after the other (`kernels/colours.py`), which is one unit after the other
+where every pair is coupled.
 """
 
 from typing import Any, Self
@@ -12,11 +14,15 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
+from annealz.core.storage.fingerprint import fingerprint
 from annealz.models.abstract import AbstractModel
 from annealz.models.ising import check_couplings, lattice_couplings
 from annealz.models.rbm import real_array
 
 __all__ = ["Potts"]
+
+_ROUNDING = 1e-5  # of the largest coupling: two programs' float32 may differ by it
+_STRUCTURE = "PyTreeDef(CustomNode(Potts[(Missing,)], [*, *]))"  # of couplings and fields alone
 
 
 class Potts(AbstractModel):
@@ -24,9 +30,13 @@ class Potts(AbstractModel):
 
     Parameters
     ----------
-    couplings : (units, units), symmetric, with zeros on the diagonal
-    num_states : q
+    couplings : (units, units), symmetric, with zeros on the diagonal, of pairs in the same state; or
+        (units, states, units, states), with J[i, a, j, b] = J[j, b, i, a] and zeros where i = j
+    num_states : q; it can be left out where the couplings or the fields show it
     fields : (units, states), zero by default
+    frequencies : (units, states), optional
+        Of the states of each unit in the data, such as an alignment of sequences, where they are known.
+        They are not part of the distribution: the base rate base is built from them.
 
     Examples
     --------
@@ -37,20 +47,43 @@ class Potts(AbstractModel):
     (2.6501, 2.6501)
     >>> annealz.Potts.square(4, num_states=3, coupling=0.8).name
     'potts-16x3'
+    >>> couplings = np.zeros((2, 3, 2, 3))  # 1.0 where unit 0 is in state 2 and unit 1 in state 0
+    >>> couplings[0, 2, 1, 0] = couplings[1, 0, 0, 2] = 1.0
+    >>> full = annealz.Potts(couplings)
+    >>> full.name, round(annealz.exact_log_z(full), 4), round(float(np.log(np.e + 8)), 4)
+    ('potts-2x3', 2.3721, 2.3721)
     """
 
-    couplings: Float[Array, "units units"]
+    couplings: Float[Array, "units units"] | Float[Array, "units states units states"]
     fields: Float[Array, "units states"]
+    frequencies: Float[Array, "units states"] | None = None
 
-    def __init__(self, couplings: ArrayLike, num_states: int, fields: ArrayLike | None = None):
-        self.couplings = on_device(check_couplings(couplings))
+    def __init__(
+        self,
+        couplings: ArrayLike,
+        num_states: int | None = None,
+        fields: ArrayLike | None = None,
+        frequencies: ArrayLike | None = None,
+    ):
+        checked = _check_any(couplings)
+        given = None if fields is None else real_array("fields", fields)
+        if num_states is None:
+            num_states = _states_of(checked, given)
         if num_states < 2:
             raise ValueError(f"num_states must be at least 2, got {num_states}.")
-        wanted = (self.couplings.shape[0], num_states)
-        given = np.zeros(wanted) if fields is None else real_array("fields", fields)
+        if checked.ndim == 4 and checked.shape[1] != num_states:
+            raise ValueError(
+                f"num_states must be that of the couplings, {checked.shape[1]}, got {num_states}: leave "
+                "it out."
+            )
+        wanted = (checked.shape[0], num_states)
+        given = np.zeros(wanted) if given is None else given
         if given.shape != wanted:
             raise ValueError(f"fields must be (units, states) = {wanted}, got shape {given.shape}.")
-        self.fields = on_device(given)
+        self.couplings, self.fields = on_device(checked), on_device(given)
+        self.frequencies = None
+        if frequencies is not None:
+            self.frequencies = on_device(_check_frequencies(frequencies, wanted))
 
     @classmethod
     def square(
@@ -78,23 +111,83 @@ class Potts(AbstractModel):
     def name(self) -> str:
         return f"potts-{self.num_units}x{self.num_states}"
 
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of couplings and fields: the identity of the distribution."""
+        parts = (self.couplings, self.fields)
+        return fingerprint(parts, type(self).__qualname__, structure=_STRUCTURE)
+
+    @property
+    def is_coupled(self) -> np.ndarray:
+        """(units, units), whether two units are coupled."""
+        couplings = np.asarray(self.couplings)
+        return couplings != 0 if couplings.ndim == 2 else (couplings != 0).any((1, 3))
+
     def check(self) -> None:
-        check_couplings(self.couplings)
+        checked = _check_any(self.couplings)
         shape = real_array("fields", self.fields).shape
-        if len(shape) != 2 or shape[0] != len(self.couplings) or shape[1] < 2:
+        if len(shape) != 2 or shape[0] != len(checked) or shape[1] < 2:
             raise ValueError(
-                f"fields must be (units, states) of {len(self.couplings)} units, got shape {shape}."
+                f"fields must be (units, states) of {len(checked)} units, got shape {shape}."
             )
+        if checked.ndim == 4 and checked.shape[1] != shape[1]:
+            raise ValueError(
+                f"fields must be (units, states) = {checked.shape[:2]}, got shape {shape}."
+            )
+        if self.frequencies is not None:
+            _check_frequencies(self.frequencies, shape)
+
+    def log_density(self, x: ArrayLike, /) -> Float[Array, "..."]:
+        """log p*(x) of states (..., units)."""
+        states = on_device(x)
+        path = self.path(self.flat_base())
+        flat = path.log_density(states.reshape(-1, self.num_units), 1.0)
+        return flat.reshape(states.shape[:-1])
+
+    def factors(self) -> tuple[tuple[int, ...], list[tuple[tuple[int, ...], np.ndarray]]]:
+        """The number of states of every unit, and (units, log table in float64) of every field and pair.
+
+        log p*(x) is the sum of the tables at x; a pair (i, j), i < j, has a table [x_i, x_j].
+        """
+        couplings = np.asarray(self.couplings, np.float64)
+        fields = np.asarray(self.fields, np.float64)
+        parts: list[tuple[tuple[int, ...], np.ndarray]] = [
+            ((unit,), field) for unit, field in enumerate(fields)
+        ]
+        for i, j in np.argwhere(np.triu(self.is_coupled, 1)).tolist():
+            is_full = couplings.ndim == 4
+            table = couplings[i, :, j] if is_full else couplings[i, j] * np.eye(self.num_states)
+            parts.append(((i, j), table))
+        return (self.num_states,) * self.num_units, parts
+
+    @property
+    def takes_data(self) -> bool:
+        return True
 
     def choose_base(self, base: Any = "auto", data: Any = None):
+        """uniform, fields, or base-rate, from data (rows, units) of states or their frequencies (units, states).
+
+        "auto" is the base rate where frequencies are known, and uniform elsewhere.
+        """
         from annealz.paths.bases.categorical import CategoricalBase
         from annealz.paths.bases.choose import choose_named
 
+        is_rate = isinstance(base, str) and base in ("auto", "base-rate")
+        known = self.frequencies if data is None else data
+        if is_rate and known is not None:
+            return CategoricalBase.from_rows_or_frequencies(known, self.num_units, self.num_states)
+        if isinstance(base, str) and base == "base-rate":
+            raise ValueError(
+                "the base-rate base needs data, rows of states or their frequencies, and this model "
+                "carries none: give data, or choose the base uniform or fields."
+            )
+        if data is not None:
+            raise ValueError(f"data serve the base-rate base only, got base {_named(base)!r}.")
         options = {
             "uniform": self.flat_base,
             "fields": lambda: CategoricalBase.from_logits(self.fields, "fields"),
         }
-        return choose_named(options, base, data, CategoricalBase, self.num_units)
+        return choose_named(options, base, None, CategoricalBase, self.num_units)
 
     def flat_base(self):
         from annealz.paths.bases.categorical import CategoricalBase
@@ -112,16 +205,18 @@ class Potts(AbstractModel):
     def path(self, base, marginal: str = "visible"):
         from annealz.paths.bases.mixture import MixtureBase
         from annealz.paths.mixture import mixture_path
+        from annealz.paths.pair_tables import PairTablePath
         from annealz.paths.pairs import PairPath
 
         if isinstance(base, MixtureBase):
             return mixture_path(base, self.path(self.flat_base()), self.name)
-        return PairPath(base, base.logits, self.couplings, self.fields)
+        kind = PairPath if self.couplings.ndim == 2 else PairTablePath.of_couplings
+        return kind(base, base.logits, self.couplings, self.fields)
 
     def kernel(self):
         from annealz.kernels.colours import ColourGibbs
 
-        return ColourGibbs.of_graph(np.asarray(self.couplings) != 0)
+        return ColourGibbs.of_graph(self.is_coupled)
 
     def exact_log_z_if_cheap(self) -> float | None:
         return self.exact_log_z() if self.has_exact_draws else None
@@ -142,3 +237,59 @@ class Potts(AbstractModel):
         from annealz.models.exact_pairs import draw_states
 
         return draw_states(self.path(self.choose_base()), num_draws, seed)
+
+
+def _check_any(couplings: ArrayLike) -> np.ndarray:
+    """The couplings of either kind in float32, if they are symmetric and couple no unit with itself."""
+    array = real_array("couplings", couplings)
+    if array.ndim == 2:
+        return check_couplings(array)
+    shape = array.shape
+    if array.ndim != 4 or 0 in shape:
+        raise ValueError(
+            "couplings must be (units, units) or (units, states, units, states), got shape "
+            f"{shape}."
+        )
+    if shape[:2] != shape[2:]:
+        is_other = shape[0] == shape[1] and shape[2] == shape[3]
+        remedy = ": transpose them by (0, 2, 1, 3)" if is_other else ""
+        raise ValueError(
+            f"couplings must be (units, states, units, states), got shape {shape}{remedy}."
+        )
+    turned = np.moveaxis(array, (2, 3), (0, 1))
+    if not np.array_equal(array, turned):
+        apart = np.abs(array - turned)
+        if apart.max() > _ROUNDING * np.abs(array).max():
+            i, a, j, b = (int(k) for k in np.unravel_index(apart.argmax(), shape))
+            raise ValueError(
+                "couplings must be symmetric, J[i, a, j, b] = J[j, b, i, a], got "
+                f"{array[i, a, j, b]:g} at [{i}, {a}, {j}, {b}] and {array[j, b, i, a]:g} at "
+                f"[{j}, {b}, {i}, {a}]: where each pair is given once, add the transpose."
+            )
+        array = (array + turned) / 2
+    unit = np.arange(len(array))
+    if array[unit, :, unit].any():
+        raise ValueError(
+            "couplings must be zero where i = j: no unit is coupled with itself; what stands there "
+            "belongs to the fields."
+        )
+    return array
+
+
+def _states_of(couplings: np.ndarray, fields: np.ndarray | None) -> int:
+    """q, where it need not be given."""
+    if couplings.ndim == 4:
+        return couplings.shape[1]
+    if fields is not None and fields.ndim == 2:
+        return fields.shape[1]
+    raise ValueError("num_states must be given with couplings (units, units) and without fields.")
+
+
+def _check_frequencies(frequencies: ArrayLike, wanted: tuple[int, int]) -> np.ndarray:
+    from annealz.paths.bases.categorical import check_frequencies
+
+    return check_frequencies(real_array("frequencies", frequencies), wanted)
+
+
+def _named(base: Any) -> Any:
+    return base if isinstance(base, str) else type(base).__name__

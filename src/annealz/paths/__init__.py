@@ -8,6 +8,7 @@ from annealz.paths.lattice import LatticePath as LatticePath
 from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
 from annealz.paths.layers import LayerPath as LayerPath
 from annealz.paths.moment_gaussian import GaussianMomentPath as GaussianMomentPath
+from annealz.paths.pair_tables import PairTablePath as PairTablePath
 from annealz.paths.pairs import PairPath as PairPath
 from annealz.paths.phase import PhasePath as PhasePath
 from annealz.paths.q_path import QPath as QPath

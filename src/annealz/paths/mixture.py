@@ -34,7 +34,7 @@ from annealz.core.units import AbstractUnits
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
 from annealz.paths.bases.mixture import MixtureBase, check_units, draw_one_of
 from annealz.paths.layers import AbstractLayerPath
-from annealz.paths.pairs import PairPath
+from annealz.paths.pairs import AbstractPairPath
 
 __all__ = ["AbstractMixturePath", "MixtureLayerPath", "MixturePairPath", "mixture_path"]
 
@@ -46,7 +46,7 @@ def mixture_path(base: MixtureBase, flat: AbstractPath, what: str) -> AbstractPa
     if isinstance(flat, AbstractLayerPath):
         check_units(base, flat.state_units, flat.state_bias.shape[0], what)
         return MixtureLayerPath(base, flat)
-    if isinstance(flat, PairPath):
+    if isinstance(flat, AbstractPairPath):
         check_units(base, flat.units, flat.start.size, what)
         return MixturePairPath(base, flat)
     raise ValueError(f"{what} cannot start from a mixture: give another base.")
@@ -175,10 +175,10 @@ class MixturePairPath(AbstractMixturePath):
     """From a mixture to units coupled in pairs, all of them annealed."""
 
     base: Any
-    flat: PairPath
+    flat: AbstractPairPath
     components: _Components
 
-    def __init__(self, base: MixtureBase, flat: PairPath):
+    def __init__(self, base: MixtureBase, flat: AbstractPairPath):
         self.base, self.flat, self.components = base, flat, _Components(base)
 
     @property
@@ -196,7 +196,7 @@ class MixturePairPath(AbstractMixturePath):
 class _Conditioned:
     """Units coupled in pairs, from other logits in every chain."""
 
-    flat: PairPath
+    flat: AbstractPairPath
     start: Any  # (chains, units, states)
 
     @property

@@ -1,17 +1,22 @@
 """The geometric path of units that are coupled in pairs, all of them annealed.
 
-Units x_i of q states, couplings J of pairs that are in the same state, fields h and those of the base b_A:
+Units x_i of q states, an energy C(x) of pairs, fields h and those of the base b_A:
 
     log p*_beta(x) = (1-beta) sum_i b_A[i, x_i] + beta E(x)
-    E(x)           = sum_{i<j} J_ij [x_i = x_j] + sum_i h[i, x_i] + f
+    E(x)           = C(x) + sum_i h[i, x_i] + f
 
 is linear in beta, so that U(x) = E(x) - sum_i b_A[i, x_i] at every beta and a log ratio is
-(beta1 - beta0) U. Given all others unit i has the logits
+(beta1 - beta0) U. Here pairs are coupled where they are in the same state; `pair_tables.py` has one number
+for every two states. Given all others unit i has the logits
 
+    C(x)           = sum_{i<j} J_ij [x_i = x_j]
     (1-beta) b_A[i, k] + beta (h[i, k] + sum_j J_ij [x_j = k])
 """
 
+import abc
 from typing import Any
+
+import equinox as eqx
 
 import jax
 import jax.numpy as jnp
@@ -23,30 +28,19 @@ from annealz.core.random import Bits
 from annealz.core.units import SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
 
-__all__ = ["PairPath"]
+__all__ = ["AbstractPairPath", "PairPath"]
 
 
-class PairPath(AbstractPath):
-    """From independent units to units coupled in pairs; states are the numbers 0 .. q - 1, as floats.
+class AbstractPairPath(AbstractPath):
+    """What all couplings of pairs have in common; states are the numbers 0 .. q - 1, as floats."""
 
-    Parameters
-    ----------
-    base : the distribution at beta = 0
-    start : (units, states), the logits of the base
-    couplings : (units, units), symmetric, with nothing on the diagonal
-    fields : (units, states)
-    offset : f, a constant of E
-    """
-
-    base: Any
-    start: Float[Array, "units states"]
-    couplings: Float[Array, "units units"]
-    change: Float[Array, "units states"]
-    offset: Float[Array, ""]
-
-    def __init__(self, base, start, couplings, fields, offset: float = 0.0):
-        self.base, self.start, self.couplings = base, start, couplings
-        self.change, self.offset = fields - start, on_device(offset)
+    base: eqx.AbstractVar[Any]
+    start: eqx.AbstractVar[Any]
+    """(units, states), the logits of the base."""
+    change: eqx.AbstractVar[Any]
+    """(units, states), the fields less those logits."""
+    offset: eqx.AbstractVar[Any]
+    """f, a constant of E."""
 
     @property
     def num_states(self) -> int:
@@ -76,23 +70,65 @@ class PairPath(AbstractPath):
     def log_ratio(self, x, beta0, beta1):
         return (beta1 - beta0) * self.slope(x, beta0)
 
+    def conditioned(self, bits: Bits, x, beta) -> "AbstractPairPath":
+        """The path given what a sweep draws before it touches the units: nothing here."""
+        return self
+
+    @abc.abstractmethod
+    def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
+        """The logits of some units, given all others."""
+
+    @abc.abstractmethod
+    def exact_energies(self, states: np.ndarray) -> np.ndarray:
+        """E(x) of integer states (rows, units), in float64 on the host."""
+
+    def _hot(self, x) -> Float[Array, "chains units states"]:
+        return (x[..., None] == jnp.arange(self.num_states)).astype(jnp.float32)
+
+    def _exact_fields(self) -> np.ndarray:
+        """h, in float64."""
+        return np.asarray(self.start, np.float64) + np.asarray(self.change, np.float64)
+
+
+class PairPath(AbstractPairPath):
+    """From independent units to units coupled where they agree.
+
+    Parameters
+    ----------
+    base : the distribution at beta = 0
+    start : (units, states), the logits of the base
+    couplings : (units, units), symmetric, with nothing on the diagonal
+    fields : (units, states)
+    offset : f, a constant of E
+    """
+
+    base: Any
+    start: Float[Array, "units states"]
+    couplings: Float[Array, "units units"]
+    change: Float[Array, "units states"]
+    offset: Float[Array, ""]
+
+    def __init__(self, base, start, couplings, fields, offset: float = 0.0):
+        self.base, self.start, self.couplings = base, start, couplings
+        self.change, self.offset = fields - start, on_device(offset)
+
     def slope(self, x, beta):
         hot = self._hot(x)
         return (hot * (0.5 * self._sums(hot, self.couplings) + self.change)).sum(
             (-2, -1)
         ) + self.offset
 
-    def conditioned(self, bits: Bits, x, beta) -> "PairPath":
-        """The path given what a sweep draws before it touches the units: nothing here."""
-        return self
-
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
-        """The logits of some units, given all others."""
         sums = self._sums(self._hot(x), self.couplings[:, sites])
         return self.start[sites] + beta * (sums + self.change[sites])
 
-    def _hot(self, x) -> Float[Array, "chains units states"]:
-        return (x[..., None] == jnp.arange(self.num_states)).astype(jnp.float32)
+    def exact_energies(self, states: np.ndarray) -> np.ndarray:
+        couplings, fields = np.asarray(self.couplings, np.float64), self._exact_fields()
+        energies = np.full(len(states), float(self.offset))
+        for k in range(self.num_states):
+            hot = (states == k).astype(np.float64)
+            energies += ((hot @ couplings / 2 + fields[:, k]) * hot).sum(-1)
+        return energies
 
     def _sums(self, hot, couplings):
         """sum_j J_ij [x_j = k], (chains, sites, states)."""

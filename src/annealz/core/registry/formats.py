@@ -144,6 +144,13 @@ FORMATS = _Formats(
             "annealz.models.formats.safetensors:load_safetensors",
             accepts="annealz.models.formats.safetensors:is_safetensors",
         ),
+        FileFormat(
+            "adabmDCA",
+            "a Potts model, as lines of couplings J and fields h",
+            (".dat",),
+            "annealz.models.formats.adabmdca:load_adabmdca",
+            accepts="annealz.models.formats.adabmdca:is_adabmdca",
+        ),
     ],
 )
 

@@ -10,6 +10,8 @@ that MATLAB knows, count as vectors. Two of these programs have models that are 
 
     rbms                weight_matrix  (visible, states, hidden), vbias (visible, states): a softmax RBM
     Salakhutdinov       hidpen (hidden, penultimate) and penbiases besides: a DBM of two hidden layers
+
+Units coupled in pairs have names of their own (`pair_layouts.py`).
 """
 
 from collections.abc import Mapping
@@ -20,6 +22,7 @@ import numpy as np
 from annealz.core.reading.words import listed
 from annealz.models.abstract import AbstractModel
 from annealz.models.dbm import DBM
+from annealz.models.formats.pair_layouts import coupled_model, is_coupled
 from annealz.models.rbm import RBM
 from annealz.models.softmax_rbm import SoftmaxRBM
 
@@ -62,6 +65,8 @@ def model_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
             return SoftmaxRBM(weights, arrays["hbias"], arrays["vbias"])
         if {"hidpen", "penbiases", "vishid", "hidbiases", "visbiases"} <= arrays.keys():
             return _dbm_of(arrays)
+        if is_coupled(arrays):
+            return coupled_model(arrays)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from error
     if "hidpen" in arrays:  # an RBM's names are there too, and mean a part of the model only

@@ -14,8 +14,11 @@ from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.core.units import SoftmaxUnits
 from annealz.paths.bases.abstract import AbstractBase
+from annealz.paths.bases.bernoulli import ROWS_OF_MEANS
 
-__all__ = ["CategoricalBase"]
+__all__ = ["CategoricalBase", "check_frequencies"]
+
+_SUM_TOLERANCE = 1e-3  # of frequencies as others round them
 
 
 class CategoricalBase(AbstractBase):
@@ -65,6 +68,42 @@ class CategoricalBase(AbstractBase):
         counts = (array[..., None] == np.arange(num_states)).sum(0) + pseudo_counts
         return cls(on_device(np.log(counts / counts.sum(-1, keepdims=True))), name)
 
+    @classmethod
+    def from_frequencies(cls, frequencies: ArrayLike, name: str = "base-rate") -> Self:
+        """Units with these frequencies (units, states) of their states.
+
+        Where any is zero all are smoothed as those of so many rows as `BernoulliBase` takes means for.
+        """
+        array = check_frequencies(frequencies)
+        if (array == 0).any():
+            array = (array * ROWS_OF_MEANS + 1) / (ROWS_OF_MEANS + array.shape[1])
+        return cls(on_device(np.log(array)), name)
+
+    @classmethod
+    def from_rows_or_frequencies(cls, data: ArrayLike, num_units: int, num_states: int) -> Self:
+        """From data (rows, units) of states, or from the frequencies (units, states) of their states.
+
+        Rows hold whole numbers, and what is neither is refused.
+        """
+        array = np.asarray(data)
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"data must be numbers, got dtype {array.dtype}.")
+        if array.ndim == 2 and array.shape == (num_units, num_states):
+            is_rows = num_units == num_states and bool((array == np.round(array)).all())
+            if not is_rows:
+                return cls.from_frequencies(array)
+        if array.ndim != 2 or array.shape[1] != num_units:
+            raise ValueError(
+                f"data for a model of {num_units} units of {num_states} states must be rows of states "
+                f"(rows, {num_units}) or frequencies ({num_units}, {num_states}), got shape {array.shape}."
+            )
+        if array.dtype.kind == "f" and 0 < array.max(initial=0) < 1:
+            raise ValueError(
+                f"data must be states 0 to {num_states - 1}, got values up to {array.max():g}: a file of "
+                "bytes is read as intensities, write states as int32."
+            )
+        return cls.from_data(array, num_states)
+
     @property
     def num_units(self) -> int:
         return self.logits.shape[0]
@@ -87,3 +126,21 @@ class CategoricalBase(AbstractBase):
 
     def log_density(self, x: Float[Array, "*batch units"]) -> Float[Array, "*batch"]:
         return (self.units.encode(x) * self.logits.ravel()).sum(-1)
+
+
+def check_frequencies(
+    frequencies: ArrayLike, wanted: tuple[int, int] | None = None
+) -> np.ndarray:
+    """The frequencies (units, states) of the states of each unit, scaled to sum to one exactly."""
+    array = np.asarray(frequencies, np.float64)
+    if array.ndim != 2 or 0 in array.shape or (wanted is not None and array.shape != wanted):
+        shape = "(units, states)" if wanted is None else f"(units, states) = {wanted}"
+        raise ValueError(f"frequencies must be {shape}, got shape {array.shape}.")
+    sums = array.sum(-1)
+    if not ((array >= 0).all() and (np.abs(sums - 1) < _SUM_TOLERANCE).all()):
+        worst = int(np.abs(np.nan_to_num(sums, nan=np.inf) - 1).argmax())
+        raise ValueError(
+            "frequencies must not be negative and sum to one for every unit, got the sum "
+            f"{sums[worst]:g} at unit {worst} and the least {array.min():g}."
+        )
+    return array / sums[:, None]

@@ -53,7 +53,7 @@ from annealz.paths.bases.fit_mixture import fit_mixture
 from annealz.paths.bases.mixture import MixtureBase
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
-from annealz.paths.pairs import PairPath
+from annealz.paths.pairs import AbstractPairPath
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
@@ -352,6 +352,6 @@ def units_of(path: AbstractPath):
     """The kind of the annealed units."""
     if isinstance(path, AbstractLayerPath):
         return path.state_units
-    if isinstance(path, AbstractMixturePath | PairPath):
+    if isinstance(path, AbstractMixturePath | AbstractPairPath):
         return path.units
     raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")
