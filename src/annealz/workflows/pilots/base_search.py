@@ -51,6 +51,7 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.bases.fit_mixture import fit_mixture
 from annealz.paths.bases.mixture import MixtureBase
+from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
 from annealz.paths.pairs import PairPath
@@ -352,6 +353,6 @@ def units_of(path: AbstractPath):
     """The kind of the annealed units."""
     if isinstance(path, AbstractLayerPath):
         return path.state_units
-    if isinstance(path, AbstractMixturePath | PairPath):
+    if isinstance(path, AbstractMixturePath | PairPath | FactorPath):
         return path.units
     raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")
