@@ -144,6 +144,14 @@ FORMATS = _Formats(
             "annealz.models.formats.safetensors:load_safetensors",
             accepts="annealz.models.formats.safetensors:is_safetensors",
         ),
+        FileFormat(
+            "UAI",
+            "a Markov or Bayesian network of discrete variables",
+            (".uai",),
+            "annealz.models.formats.uai:load_uai",
+            accepts="annealz.models.formats.uai:is_uai",
+            has_parts=True,
+        ),
     ],
 )
 
