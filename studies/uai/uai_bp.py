@@ -22,7 +22,9 @@ def bethe_log_z(
     num_states: Sequence[int], factors: Sequence[tuple[tuple[int, ...], np.ndarray]]
 ) -> tuple[float, bool]:
     """log Z by Bethe's formula, and whether the messages have converged."""
-    to_unit = {(f, v): np.zeros(num_states[v]) for f, (scope, _) in enumerate(factors) for v in scope}
+    to_unit = {
+        (f, v): np.zeros(num_states[v]) for f, (scope, _) in enumerate(factors) for v in scope
+    }
     sums = [np.zeros(count) for count in num_states]
     has_converged = False
     for _ in range(_MOST_ROUNDS):

@@ -18,10 +18,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from uai_bp import bethe_log_z
+
 import annealz
 from annealz.estimators.kind import Kind
 from annealz.models.factor_graph import FactorGraph
-from uai_bp import bethe_log_z
 
 HERE = Path(__file__).parent
 METHODS = ("annealing", "contraction", "bp")
@@ -71,7 +72,9 @@ def run(path: Path, method: str, limit: float, seed: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--uai", type=Path, required=True, help="folder of the networks")
     parser.add_argument("--limits", type=float, nargs="+", default=[20.0, 1200.0])
     parser.add_argument("--names", nargs="+", help="networks, all by default")

@@ -66,7 +66,11 @@ class ColourGibbs(AbstractKernel):
         groups = [units[np.argsort(-work[units], kind="stable")] for units in groups]
 
         def starts(width: int) -> list[np.ndarray]:
-            return [units[first : first + width] for units in groups for first in range(0, len(units), width)]
+            return [
+                units[first : first + width]
+                for units in groups
+                for first in range(0, len(units), width)
+            ]
 
         def price(width: int) -> float:
             return sum((work[units[0]] + 1) * (width + _BLOCK_PRICE) for units in starts(width))

@@ -32,7 +32,7 @@ Factors: TypeAlias = tuple[tuple[int, ...], list[tuple[Scope, np.ndarray]]]
 
 MAX_BYTES, MAX_PRODUCTS = 2 * 2**30, 2.0**37
 _CHEAP_BYTES, _CHEAP_PRODUCTS = 64 * 2**20, 2.0**25  # about a second
-_CHEAP_FACTORS = 20_000  # beyond, the search for an order takes longer
+_CHEAP_FACTORS, _CHEAP_VARIABLES = 20_000, 1000  # beyond, the search for an order takes longer
 _COPIES = 4  # of the largest table, that one step holds
 _SAFE = 1e-150  # positive entries from here on keep their products above underflow
 _LEAST = 1e-280  # a sum from here on has lost nothing to underflow
@@ -102,6 +102,8 @@ def contracted_log_z_if_cheap(factors: Factors | None) -> float | None:
     if factors is None or len(factors[1]) > _CHEAP_FACTORS:
         return None
     num_states, tables = factors[0], absorbed(factors[1])
+    if len(num_states) > _CHEAP_VARIABLES:
+        return None
     scopes = [scope for scope, _ in tables]
     if _least_log2(num_states, scopes) > math.log2(_CHEAP_BYTES / 8 / _COPIES):
         return None
@@ -250,9 +252,7 @@ def _pairs_of(
     pairs, free = [], len(scopes)
     for v in order:
         while len(places.get(v, ())) > 1:
-            first, second = sorted(
-                places[v], key=lambda i: (sum(sizes[u] for u in held[i]), i)
-            )[:2]
+            first, second = sorted(places[v], key=lambda i: (sum(sizes[u] for u in held[i]), i))[:2]
             pairs.append((first, second))
             union = held.pop(first) | held.pop(second)
             for u in union:
@@ -290,7 +290,9 @@ def _plan(pairs: Sequence[Sequence[int]], sizes: Sequence[float], scopes: Sequen
     products = largest = 0.0
     for _, scope, joint, result in _steps(pairs, scopes):
         products += 2.0 ** min(sum(sizes[v] for v in joint), 1000)
-        largest = max(largest, *(2.0 ** min(sum(sizes[v] for v in one), 1000) for one in (scope, result)))
+        largest = max(
+            largest, *(2.0 ** min(sum(sizes[v] for v in one), 1000) for one in (scope, result))
+        )
     for scope in scopes:
         largest = max(largest, 2.0 ** min(sum(sizes[v] for v in scope), 1000))
     return Plan(tuple((int(a), int(b)) for a, b in pairs), products, round(largest, 3))

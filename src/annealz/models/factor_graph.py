@@ -21,6 +21,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from annealz.core.arrays import on_device
+from annealz.estimators.finding import Finding
+from annealz.estimators.kind import Kind
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors, absorbed
 from annealz.models.rbm import RBM
@@ -28,6 +30,7 @@ from annealz.models.rbm import RBM
 __all__ = ["FactorGraph"]
 
 _MOST_RECENT = 4
+_MOST_LOOKED_AT, _FEW_BLOCKED = 500, 0.01
 _MOST_STATES = 256 * 256
 _MOST_ENTRIES = 2**30  # places are 32-bit numbers
 
@@ -233,7 +236,9 @@ class FactorGraph(AbstractModel):
         is_coupled = _coupled(self.num_units, held.factors)
         if held.layers is not None:
             return BlockGibbs()
-        slots = np.bincount([v for scope, _ in held.factors for v in scope], minlength=self.num_units)
+        slots = np.bincount(
+            [v for scope, _ in held.factors for v in scope], minlength=self.num_units
+        )
         return ColourGibbs.of_work(is_coupled, slots)
 
     def _as_rbm(self) -> tuple[RBM, float]:
@@ -273,6 +278,22 @@ class FactorGraph(AbstractModel):
         """Whether factors of several variables have zeros."""
         return any((table == -np.inf).any() for _, table in self._compiled().factors)
 
+    def findings(self, states: np.ndarray) -> tuple[Finding, ...]:
+        if not self.has_zeros or not len(states):
+            return ()
+        held, chosen = self._compiled(), states[:_MOST_LOOKED_AT].astype(np.int64)
+        possible = np.broadcast_to(held.allowed, (len(chosen), *held.allowed.shape)).copy()
+        for scope, table in held.factors:
+            for axis, v in enumerate(scope):
+                others = tuple(chosen[:, u] for u in scope if u != v)
+                left = np.moveaxis(table > -np.inf, axis, -1)[others]  # (states, states of v)
+                possible[:, v, : left.shape[-1]] &= left
+        is_open = held.allowed.sum(1) > 1
+        if not is_open.any():
+            return ()
+        share = float((possible.sum(-1) == 1)[:, is_open].mean())
+        return (Finding.of(Kind.BLOCKED_MOVES, share=100 * share),) if share > _FEW_BLOCKED else ()
+
     def _compiled(self) -> "_Compiled":
         key = self.digest
         if key not in _RECENT:
@@ -287,7 +308,9 @@ class _Compiled(NamedTuple):
 
     allowed: np.ndarray  # (units, states)
     fields: np.ndarray  # (units, states), 0 where a state is not allowed
-    factors: list[tuple[tuple[int, ...], np.ndarray]]  # of two and more variables, the largest entry 0
+    factors: list[
+        tuple[tuple[int, ...], np.ndarray]
+    ]  # of two and more variables, the largest entry 0
     constant: float
     layers: tuple[np.ndarray, np.ndarray] | None
     """The variables of two colours, the fewer first, where the graph is an RBM."""
@@ -296,7 +319,9 @@ class _Compiled(NamedTuple):
 _RECENT: dict[str, _Compiled] = {}  # by digest: every question that a run asks needs it
 
 
-def _compile(states: tuple[int, ...], factors: list[tuple[tuple[int, ...], np.ndarray]]) -> _Compiled:
+def _compile(
+    states: tuple[int, ...], factors: list[tuple[tuple[int, ...], np.ndarray]]
+) -> _Compiled:
     most = max(states)
     allowed = np.arange(most) < np.array(states)[:, None]
     fields = np.zeros((len(states), most))
@@ -310,7 +335,9 @@ def _compile(states: tuple[int, ...], factors: list[tuple[tuple[int, ...], np.nd
         else:
             constant += float(table)
     if constant == -np.inf:
-        raise ValueError("a factor of no variables is zero, so that Z = 0: the evidence is impossible.")
+        raise ValueError(
+            "a factor of no variables is zero, so that Z = 0: the evidence is impossible."
+        )
     wide = absorbed(wide)
     allowed &= fields > -np.inf
     allowed = _propagated(allowed, wide)
@@ -364,7 +391,9 @@ def _inside(scope: tuple[int, ...], table: np.ndarray, allowed: np.ndarray) -> n
     return inside
 
 
-def _propagated(allowed: np.ndarray, factors: list[tuple[tuple[int, ...], np.ndarray]]) -> np.ndarray:
+def _propagated(
+    allowed: np.ndarray, factors: list[tuple[tuple[int, ...], np.ndarray]]
+) -> np.ndarray:
     """The states that no single factor excludes, given those of its other variables."""
     pending = [factor for factor in factors if (factor[1] == -np.inf).any()]
     allowed, is_changed = allowed.copy(), True
@@ -439,4 +468,6 @@ def _check(states: np.ndarray, scopes: Sequence[np.ndarray], sizes: Sequence[int
                 f"factor {number} over variables {scope.tolist()} must have {wanted} entries, got {size}."
             )
     if sum(sizes) > _MOST_ENTRIES:
-        raise ValueError(f"factors may have {_MOST_ENTRIES:,} entries together, got {sum(sizes):,}.")
+        raise ValueError(
+            f"factors may have {_MOST_ENTRIES:,} entries together, got {sum(sizes):,}."
+        )

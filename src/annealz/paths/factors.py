@@ -113,7 +113,9 @@ class FactorTables(eqx.Module):
         assert self.hard is not None
         return self.energy(x, self.hard) < _BLOCKED
 
-    def site_energies(self, x, sites, num_states: int, values) -> Float[Array, "chains sites states"]:
+    def site_energies(
+        self, x, sites, num_states: int, values
+    ) -> Float[Array, "chains sites states"]:
         """The energies of the factors of some units, for every state of these."""
 
         def add(slot, total):
@@ -148,7 +150,9 @@ class FactorPath(AbstractPath):
     constant: Float[np.ndarray, ""]
 
     def __init__(self, base, start, fields, tables: FactorTables, allowed, constant: float):
-        start, fields = (np.where(allowed, part, NEVER).astype(np.float32) for part in (start, fields))
+        start, fields = (
+            np.where(allowed, part, NEVER).astype(np.float32) for part in (start, fields)
+        )
         self.base, self.tables = base, tables
         self.constant = np.asarray(constant, np.float64)
         self.start, self.change = on_device(start), on_device(fields - start)

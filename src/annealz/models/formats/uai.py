@@ -3,7 +3,7 @@
 A network is a text of words: MARKOV or BAYES; the number of variables and the states of each; the number of
 factors and the scope of each, as its length and its variables; the table of each factor, as its length and its
 values, the last variable of the scope changing fastest. The factors of a Bayesian network are its conditional
-tables, and both kinds are read as a factor graph.
+tables, each over the parents and, last, the variable itself; both kinds are read as a factor graph.
 
 Evidence is a text of whole numbers: how many variables are observed, then each with its state; before 2014 the
 number of samples, which must be one, comes first. The two differ by whether the count of numbers is odd.
@@ -27,6 +27,7 @@ __all__ = ["evidence_part", "is_uai", "load_uai", "read_evidence", "read_uai"]
 
 _KINDS = (b"MARKOV", b"BAYES")
 _MOST_SHOWN = 3
+_SUM_TOLERANCE = 0.01  # printed digits may be few
 _OBSERVED = re.compile(r"\d{1,9}=\d{1,9}(,\d{1,9}=\d{1,9})*")
 
 
@@ -66,7 +67,10 @@ def read_uai(path: Path) -> FactorGraph:
         raise ValueError(
             f"{path} must begin with MARKOV or BAYES, got {shown(kind.decode('ascii', 'replace'))!r}."
         )
-    num_states = words.numbers(words.count("the number of variables"), "the states of the variables")
+    is_bayes = kind.upper() == b"BAYES"
+    num_states = words.numbers(
+        words.count("the number of variables"), "the states of the variables"
+    )
     if not len(num_states) or min(num_states) < 1:
         raise ValueError(f"{path} must have variables of at least one state each.")
     scopes = []
@@ -89,6 +93,8 @@ def read_uai(path: Path) -> FactorGraph:
             )
         budget.take(f"factor {number}", (size,), 16)
         factors.append((scope, words.table(size, number)))
+        if is_bayes and scope:
+            _check_conditional(path, number, factors[-1][1], num_states[scope[-1]])
     if words.left:
         raise ValueError(f"{path} holds {words.left} words after its last factor: it is damaged.")
     try:
@@ -184,6 +190,18 @@ class _Words:
                 f"{self.path}: factor {number} must hold numbers, got "
                 f"{shown(wrong.decode('ascii', 'replace'))!r}."
             ) from None
+
+
+def _check_conditional(path: Path, number: int, table: np.ndarray, num_states: int) -> None:
+    """Refuse a table of a Bayesian network that is not one of probabilities of its last variable."""
+    sums = table.reshape(-1, num_states).sum(1)
+    wrong = ~(np.abs(sums - 1) <= _SUM_TOLERANCE)
+    if wrong.any() and np.isfinite(table).all() and (table >= 0).all():
+        raise ValueError(
+            f"{path}: factor {number} of a Bayesian network must sum to 1 over its last variable, got "
+            f"{sums[wrong][0]:g}: its values may be in another order, as pgmpy writes them; where they are meant "
+            "so, write MARKOV instead of BAYES."
+        )
 
 
 def _is_number(word: bytes) -> bool:

@@ -30,9 +30,13 @@ def with_evidence(model: str, evidence: Path | None, quiet: bool) -> str:
         with path.open("rb") as file:
             is_network = is_uai(file.read(1024))
         if not is_network:
-            raise ValueError(f"--evidence is for networks of the UAI format, and {model} is not one.")
+            raise ValueError(
+                f"--evidence is for networks of the UAI format, and {model} is not one."
+            )
     elif not path.parent.is_file():
-        raise ValueError(f"--evidence is for networks of the UAI format, and {model} is not a file.")
+        raise ValueError(
+            f"--evidence is for networks of the UAI format, and {model} is not a file."
+        )
     else:
         raise ValueError(f"{model} has evidence already: leave it out, or --evidence.")
     part = evidence_part(evidence)

@@ -55,6 +55,7 @@ from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
 from annealz.paths.pairs import PairPath
+from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
@@ -139,6 +140,13 @@ class BaseChoice:
     tried: tuple[Scout, ...]
     sweeps: int
     seconds: float
+
+    @property
+    def states(self) -> np.ndarray:
+        """Where chains of its pilots ended with weight; empty where there were none."""
+        found = [one.found for one in self.tried if one.run is not None]
+        alive = [one.states[one.log_masses > ZERO_DENSITY / 2] for one in found]
+        return np.concatenate(alive) if alive else np.empty((0, 0))
 
     @property
     def reason(self) -> str | None:
