@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from annealz.models import DBM as DBM
     from annealz.models import RBM as RBM
     from annealz.models import AbstractModel as AbstractModel
+    from annealz.models import FactorGraph as FactorGraph
     from annealz.models import GaussianRBM as GaussianRBM
     from annealz.models import Ising as Ising
     from annealz.models import LogDensity as LogDensity
@@ -119,7 +120,7 @@ else:
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
-        "models": "DBM RBM AbstractModel GaussianRBM Ising LogDensity Potts SoftmaxRBM SquareIsing "
+        "models": "DBM RBM AbstractModel FactorGraph GaussianRBM Ising LogDensity Potts SoftmaxRBM SquareIsing "
         "exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",

@@ -27,7 +27,13 @@ from jaxtyping import Array, Float
 from annealz.core.numerics import softplus_difference
 from annealz.core.random import Bits
 
-__all__ = ["AbstractUnits", "BernoulliUnits", "GaussianUnits", "SoftmaxUnits"]
+__all__ = [
+    "AbstractStateUnits",
+    "AbstractUnits",
+    "BernoulliUnits",
+    "GaussianUnits",
+    "SoftmaxUnits",
+]
 
 _SMALL = 0.5  # a step of the fields, up to which log1p keeps more digits than the log of the sum
 
@@ -88,7 +94,17 @@ class BernoulliUnits(AbstractUnits):
         return np.logaddexp(0, fields).sum(-1)
 
 
-class SoftmaxUnits(AbstractUnits):
+class AbstractStateUnits(AbstractUnits):
+    """Units of one of several values 0 .. q - 1, of which e(l) are q indicators."""
+
+    num_states: eqx.AbstractVar[int]
+
+    def natural(self, means: np.ndarray) -> np.ndarray:
+        """The fields of these frequencies."""
+        return np.log(means)
+
+
+class SoftmaxUnits(AbstractStateUnits):
     """Units of `num_states` values, one of which they have."""
 
     num_states: int = eqx.field(static=True)

@@ -183,6 +183,21 @@ class Kind(enum.Enum):
         "{std_err:.2g}",
         Remedy(words="evaluate it in double precision, by dtype=float64"),
     )
+    # of a factor graph
+    BLOCKED_MOVES = (
+        False,
+        "zeros of the factors leave {share:.0f} % of the variables no other state, where chains of the pilots "
+        "ended: single moves may not connect all states, and weights do not show a part that no chain has "
+        "reached",
+        Remedy(
+            words="compare with the exact value where contraction is possible, or with another base"
+        ),
+    )
+    ZERO_WEIGHT = (
+        True,
+        "no chain ended in a state of positive weight: log Z is unknown, and may be -inf",
+        Remedy(words="try more steps, or check whether factors contradict each other"),
+    )
     SMOOTHED_MEANS = (
         False,
         "of the {total} means that were given as data {count} are 0 or 1: all are smoothed, as those of "

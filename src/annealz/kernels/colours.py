@@ -19,6 +19,8 @@ from annealz.paths.pairs import AbstractPairPath
 
 __all__ = ["ColourGibbs", "colour_graph", "two_colours"]
 
+_BLOCK_PRICE = 8  # units: what a block takes whatever its width
+
 
 class ColourGibbs(AbstractKernel):
     """One sweep over all units, colour by colour.
@@ -50,6 +52,36 @@ class ColourGibbs(AbstractKernel):
         for colour in range(len(blocks)):
             units = np.flatnonzero(colours == colour)
             blocks[colour, : units.size] = units
+        return cls(on_device(blocks, np.int32))
+
+    @classmethod
+    def of_work(cls, is_coupled: np.ndarray, work: np.ndarray) -> "ColourGibbs":
+        """The colours of a graph in blocks of units that take about equally long.
+
+        A block takes as long as its longest unit, times its width: a few units of much work are not drawn
+        with many of little. Units of one colour may be drawn in turn, too.
+        """
+        colours = colour_graph(is_coupled)
+        groups = [np.flatnonzero(colours == colour) for colour in range(colours.max() + 1)]
+        groups = [units[np.argsort(-work[units], kind="stable")] for units in groups]
+
+        def starts(width: int) -> list[np.ndarray]:
+            return [
+                units[first : first + width]
+                for units in groups
+                for first in range(0, len(units), width)
+            ]
+
+        def price(width: int) -> float:
+            return sum((work[units[0]] + 1) * (width + _BLOCK_PRICE) for units in starts(width))
+
+        widest = max(map(len, groups))
+        widths = {widest, *(2**power for power in range(2, 20) if 2**power < widest)}
+        width = min(sorted(widths, reverse=True), key=price)
+        chosen = starts(width)
+        blocks = np.full((len(chosen), width), len(colours))
+        for row, units in zip(blocks, chosen, strict=True):
+            row[: units.size] = units
         return cls(on_device(blocks, np.int32))
 
     def step(self, bits: Bits, x, path: AbstractPairPath | MixturePairPath, beta):

@@ -7,6 +7,7 @@ from annealz.models.exact import exact_marginals as exact_marginals
 from annealz.models.exact import exact_samples as exact_samples
 from annealz.models.exact_ising import CRITICAL_COUPLING as CRITICAL_COUPLING
 from annealz.models.exact_ising import square_ising_log_z as square_ising_log_z
+from annealz.models.factor_graph import FactorGraph as FactorGraph
 from annealz.models.from_numpyro import from_numpyro as from_numpyro
 from annealz.models.from_prior import from_prior as from_prior
 from annealz.models.from_pymc import from_pymc as from_pymc

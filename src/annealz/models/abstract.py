@@ -17,7 +17,9 @@ from jaxtyping import Array, Float
 from annealz.core.storage.fingerprint import fingerprint
 
 if TYPE_CHECKING:  # they come later in the flow
+    from annealz.estimators.finding import Finding
     from annealz.kernels.abstract import AbstractKernel
+    from annealz.models.contraction import Factors
     from annealz.paths.abstract import AbstractPath
     from annealz.paths.bases.abstract import AbstractBase
 
@@ -123,6 +125,16 @@ class AbstractModel(eqx.Module):
                 f"{self.name} has no other."
             )
         return marginal
+
+    def factors(self) -> "Factors | None":
+        """The model as a factor graph, for exact contraction: the number of states of every variable, and
+        factors as (scope, log table). None of what is not discrete.
+        """
+        return None
+
+    def findings(self, states: np.ndarray) -> "tuple[Finding, ...]":
+        """What speaks against the moves of its kernel, seen at states (states, units) where chains ended."""
+        return ()
 
     def exact_log_z_if_cheap(self) -> float | None:
         """log Z where it is known or found in no time."""

@@ -22,6 +22,7 @@ from annealz.core.numerics import log_sum
 from annealz.core.random import check_seed
 from annealz.core.weights import draw_independent
 from annealz.models.abstract import AbstractModel
+from annealz.models.contraction import contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.rbm import RBM
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
 
 MAX_UNITS = 25
 _CHEAP = 2**24  # terms of an exact sum that nobody waits for
+_SPARSE = 4  # weights per unit
 _TILE = 2**20  # fields held at a time, a worker
 _GROUP = 1000
 
@@ -56,6 +58,8 @@ def exact_log_z(model: AbstractModel, progress: Progress | None = None) -> float
     """
     if not isinstance(model, RBM):
         return model.exact_log_z()
+    if not is_enumerable(model) and _is_sparse(model):
+        return contracted_log_z(model.factors())
     return log_sum(_log_weights(model, progress))
 
 
@@ -65,9 +69,17 @@ def is_enumerable(model: RBM) -> bool:
 
 
 def exact_log_z_if_cheap(model: RBM) -> float | None:
-    """log Z of a model so small that enumerating it takes no time, else None."""
+    """log Z of a model so small, or of so few weights, that summing it takes no time, else None."""
     small, other = sorted((model.num_hidden, model.num_visible))
-    return exact_log_z(model) if is_enumerable(model) and 2**small * other <= _CHEAP else None
+    if is_enumerable(model) and 2**small * other <= _CHEAP:
+        return exact_log_z(model)
+    return contracted_log_z_if_cheap(model.factors()) if _is_sparse(model) else None
+
+
+def _is_sparse(model: RBM) -> bool:
+    """Whether so few weights are there that an order of contraction may be cheaper than enumeration."""
+    units = model.num_hidden + model.num_visible
+    return np.count_nonzero(np.asarray(model.weights)) <= _SPARSE * units
 
 
 def states_of(numbers: np.ndarray, num_units: int) -> np.ndarray:

@@ -21,6 +21,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
+from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.rbm import RBM, real_array
 
 if TYPE_CHECKING:
@@ -181,15 +182,27 @@ class Ising(AbstractModel):
         if self.layers is not None:
             log_z = exact_log_z_if_cheap(self.as_rbm())
             return None if log_z is None else log_z + self.offset
-        return self.exact_log_z() if is_cheap(self.num_units, 2) else None
+        if is_cheap(self.num_units, 2):
+            return self.exact_log_z()
+        return contracted_log_z_if_cheap(self.factors())
+
+    def factors(self) -> Factors:
+        couplings, fields = np.float64(self.couplings), np.float64(self.fields)
+        spins = np.array([-1.0, 1.0])
+        pairs = np.argwhere(np.triu(couplings)).tolist()
+        held = [((i,), field * spins) for i, field in enumerate(fields.tolist())]
+        held += [((i, j), couplings[i, j] * np.outer(spins, spins)) for i, j in pairs]
+        return (2,) * self.num_units, held
 
     def exact_log_z(self) -> float:
-        """log Z by enumeration, of one colour where there are two."""
+        """log Z by enumeration, of one colour where there are two, or by contraction."""
         from annealz.models.exact import exact_log_z
-        from annealz.models.exact_pairs import log_sum_of_states
+        from annealz.models.exact_pairs import is_cheap, log_sum_of_states
 
         if self.layers is not None:
             return exact_log_z(self.as_rbm()) + self.offset
+        if not is_cheap(self.num_units, 2):
+            return contracted_log_z(self.factors())
         return log_sum_of_states(self.path(self.choose_base()))
 
     @property

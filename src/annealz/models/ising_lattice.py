@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
+from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.exact_ising import square_ising_log_z
 from annealz.models.ising import Ising, lattice_couplings
 from annealz.models.rbm import real_array
@@ -22,6 +23,7 @@ from annealz.models.rbm import real_array
 __all__ = ["SquareIsing"]
 
 _MOST_UNITS = 2**26
+_MOST_LISTED = 1000  # units whose factors are listed to see whether contraction is cheap
 
 
 class SquareIsing(AbstractModel):
@@ -144,14 +146,30 @@ class SquareIsing(AbstractModel):
     def exact_log_z_if_cheap(self) -> float | None:
         if self.field == 0:
             return self.exact_log_z()
-        return self.as_ising().exact_log_z_if_cheap() if self.has_exact_draws else None
+        if self.has_exact_draws:
+            return self.as_ising().exact_log_z_if_cheap()
+        return contracted_log_z_if_cheap(self.factors()) if self.num_units <= _MOST_LISTED else None
+
+    def factors(self) -> Factors:
+        along, field = np.float64(self.couplings), float(self.field)
+        spins = np.array([-1.0, 1.0])
+        sites = np.arange(self.num_units).reshape(self.height, self.width)
+        held = [((i,), field * spins) for i in range(self.num_units)]
+        for axis, coupling in ((1, along[0]), (0, along[1])):
+            ahead = np.roll(sites, -1, axis)  # on a side of 2 each neighbour counts twice
+            table = coupling * np.outer(spins, spins)
+            pairs = zip(sites.ravel().tolist(), ahead.ravel().tolist(), strict=True)
+            held += [(pair, table) for pair in pairs]
+        return (2,) * self.num_units, held
 
     def exact_log_z(self) -> float:
-        """log Z: in closed form without a field, else by enumeration of one colour."""
+        """log Z: in closed form without a field, else by enumeration of one colour or contraction."""
         if self.field == 0:
             along = float(self.couplings[0]), float(self.couplings[1])
             return square_ising_log_z((self.height, self.width), along)
-        return self.as_ising().exact_log_z()
+        if self.has_exact_draws:
+            return self.as_ising().exact_log_z()
+        return contracted_log_z(self.factors())
 
     @property
     def has_exact_draws(self) -> bool:

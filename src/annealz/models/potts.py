@@ -16,6 +16,7 @@ from jaxtyping import Array, ArrayLike, Float
 from annealz.core.arrays import on_device
 from annealz.core.storage.fingerprint import fingerprint
 from annealz.models.abstract import AbstractModel
+from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.ising import check_couplings, lattice_couplings
 from annealz.models.rbm import real_array
 
@@ -219,12 +220,23 @@ class Potts(AbstractModel):
         return ColourGibbs.of_graph(self.is_coupled)
 
     def exact_log_z_if_cheap(self) -> float | None:
-        return self.exact_log_z() if self.has_exact_draws else None
+        if self.has_exact_draws:
+            return self.exact_log_z()
+        return contracted_log_z_if_cheap(self.factors())
+
+    def factors(self) -> Factors:
+        couplings, fields = np.float64(self.couplings), np.float64(self.fields)
+        pairs = np.argwhere(np.triu(couplings)).tolist()
+        held = [((i,), field) for i, field in enumerate(fields)]
+        held += [((i, j), couplings[i, j] * np.eye(self.num_states)) for i, j in pairs]
+        return (self.num_states,) * self.num_units, held
 
     def exact_log_z(self) -> float:
-        """log Z by enumeration."""
+        """log Z by enumeration, or by contraction."""
         from annealz.models.exact_pairs import log_sum_of_states
 
+        if not self.has_exact_draws:
+            return contracted_log_z(self.factors())
         return log_sum_of_states(self.path(self.choose_base()))
 
     @property

@@ -19,6 +19,7 @@ from jaxtyping import Array, ArrayLike, Float
 from annealz.core.arrays import on_device
 from annealz.core.products import matmul
 from annealz.models.abstract import AbstractModel
+from annealz.models.contraction import Factors
 
 __all__ = ["RBM", "real_array"]
 
@@ -238,6 +239,19 @@ class RBM(AbstractModel):
         from annealz.models.exact import exact_log_z_if_cheap
 
         return exact_log_z_if_cheap(self)
+
+    def factors(self) -> Factors:
+        """Visible units first, then hidden ones; weights of 0 couple nothing."""
+        weights, hidden_bias, visible_bias = (
+            np.asarray(array, np.float64)
+            for array in (self.weights, self.hidden_bias, self.visible_bias)
+        )
+        biases = np.concatenate([visible_bias, hidden_bias])
+        held = [((i,), np.array([0.0, bias])) for i, bias in enumerate(biases.tolist())]
+        for hidden, visible in np.argwhere(weights).tolist():
+            table = np.array([[0.0, 0.0], [0.0, weights[hidden, visible]]])
+            held.append(((visible, self.num_visible + hidden), table))
+        return (2,) * biases.size, held
 
     @property
     def has_exact_draws(self) -> bool:

@@ -33,6 +33,7 @@ from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
 from annealz.paths.bases.mixture import MixtureBase, check_units, draw_one_of
+from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.pairs import AbstractPairPath
 
@@ -46,7 +47,7 @@ def mixture_path(base: MixtureBase, flat: AbstractPath, what: str) -> AbstractPa
     if isinstance(flat, AbstractLayerPath):
         check_units(base, flat.state_units, flat.state_bias.shape[0], what)
         return MixtureLayerPath(base, flat)
-    if isinstance(flat, AbstractPairPath):
+    if isinstance(flat, AbstractPairPath | FactorPath):
         check_units(base, flat.units, flat.start.size, what)
         return MixturePairPath(base, flat)
     raise ValueError(f"{what} cannot start from a mixture: give another base.")
@@ -172,31 +173,31 @@ class MixtureLayerPath(AbstractMixturePath, AbstractLatentPath):
 
 
 class MixturePairPath(AbstractMixturePath):
-    """From a mixture to units coupled in pairs, all of them annealed."""
+    """From a mixture to units coupled in pairs or by factors, all of them annealed."""
 
     base: Any
-    flat: AbstractPairPath
+    flat: AbstractPairPath | FactorPath
     components: _Components
 
-    def __init__(self, base: MixtureBase, flat: AbstractPairPath):
+    def __init__(self, base: MixtureBase, flat: AbstractPairPath | FactorPath):
         self.base, self.flat, self.components = base, flat, _Components(base)
 
     @property
     def log_z0(self) -> float:
-        return 0.0
+        return float(self.flat.constant) if isinstance(self.flat, FactorPath) else 0.0
 
     def conditioned(self, bits: Bits, x, beta) -> "_Conditioned":
         """The path given a component, drawn for this sweep."""
         component = self.components.draw(bits, self._encoded(x), beta)
         start = matmul(component, self.base.logits).reshape(*x.shape, -1)
-        return _Conditioned(self.flat, start)
+        return _Conditioned(self.flat.conditioned(bits, x, beta), start)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Conditioned:
     """Units coupled in pairs, from other logits in every chain."""
 
-    flat: AbstractPairPath
+    flat: Any
     start: Any  # (chains, units, states)
 
     @property

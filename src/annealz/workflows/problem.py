@@ -114,6 +114,9 @@ class Problem:
             found = choose_second(self.model, layer, self.kernel, path.base, **options)
         if found is not None:
             spent, seconds = found.sweeps, found.seconds
+        findings = self.findings
+        if found is not None:
+            findings = (*findings, *self.model.findings(found.states))
         second = found.second if found is not None and second_opinion else None
         budget = max(int(_TUNING_SHARE * num_steps * num_chains), _LEAST_TUNING)
         tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
@@ -128,6 +131,7 @@ class Problem:
             base_reason=None if found is None else found.reason,
             second_path=None if second is None else second.path,
             second_terrain=None if second is None else second.terrain,
+            findings=findings,
         )
 
     def _density_prepared(

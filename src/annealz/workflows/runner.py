@@ -25,6 +25,7 @@ from annealz.estimators.kind import Kind
 from annealz.estimators.remedy import Remedy
 from annealz.estimators.status import Status
 from annealz.estimators.two_sided import judge_two_sided
+from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.estimate import Estimate
 from annealz.workflows.folder import RunFolder
@@ -243,6 +244,8 @@ def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
         found.append(Finding.of(Kind.SLOW_CHAINS, predicted=predicted, steps=steps))
     elif settings.second and predicted > _EXCHANGE_FROM:
         found.append(Finding.of(Kind.EXCHANGE_IS_CHEAPER, predicted=predicted))
+    if run.log_weights.max() < ZERO_DENSITY / 2:
+        found.append(Finding.of(Kind.ZERO_WEIGHT))
     both = None
     if reverse is not None:
         are_exact = settings.draws == "exact"

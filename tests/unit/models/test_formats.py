@@ -216,7 +216,7 @@ def test_an_update_that_is_not_there_is_named(tmp_path: Path):
         read_model(FIXTURES / "rbms-binary.h5" / "update_7")
     np.savez(tmp_path / "a.npz", a=1)
     with pytest.raises(
-        ValueError, match=r"a\.npz is not an HDF5 file, so that it holds no update_7"
+        ValueError, match=r"a\.npz is not an HDF5 or UAI file, so that it holds no update_7"
     ):
         read_model(tmp_path / "a.npz" / "update_7")
 

@@ -151,6 +151,14 @@ FORMATS = _Formats(
             "annealz.models.formats.adabmdca:load_adabmdca",
             accepts="annealz.models.formats.adabmdca:is_adabmdca",
         ),
+        FileFormat(
+            "UAI",
+            "a Markov or Bayesian network of discrete variables",
+            (".uai",),
+            "annealz.models.formats.uai:load_uai",
+            accepts="annealz.models.formats.uai:is_uai",
+            has_parts=True,
+        ),
     ],
 )
 

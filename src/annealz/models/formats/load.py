@@ -11,6 +11,7 @@ from typing import Any
 
 from annealz.core.names import packaged_models
 from annealz.core.reading.regular import open_regular
+from annealz.core.reading.words import shown
 from annealz.core.registry.formats import FORMATS, FileFormat
 from annealz.core.registry.plugins import call
 from annealz.models.abstract import AbstractModel
@@ -27,7 +28,8 @@ def load_model(name: str | Path) -> AbstractModel:
     """The model of a packaged name, a file, or the import path of a Python object.
 
     Of a training of rbms the last update is taken, or the one that is named after the file:
-    `training.h5/update_100`.
+    `training.h5/update_100`. Of a network of the UAI competitions evidence may be given so:
+    `network.uai/3=1,7=0`.
 
     Examples
     --------
@@ -62,7 +64,7 @@ def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
         found.check()
         return found, {"name": found.name, "source": str(name)}
     path, update = packaged.get(str(name), Path(name)), None
-    if not path.exists() and path.parent.is_file():
+    if path.parent.is_file():  # which has no files in it
         path, update = path.parent, path.name
     if not path.exists():
         if path.suffix or "/" in str(name) or os.sep in str(name):
@@ -122,7 +124,7 @@ def _read(path: Path, part: str | None) -> tuple[AbstractModel, dict[str, Any]]:
         raise _unknown(path, head)
     if part is not None and not kind.has_parts:
         names = " or ".join(one.name for one in FORMATS.usable() if one.has_parts)
-        raise ValueError(f"{path} is not an {names} file, so that it holds no {part}.")
+        raise ValueError(f"{path} is not an {names} file, so that it holds no {shown(part)}.")
     given = (path, part) if kind.has_parts else (path,)
     found = call(kind.owner, kind.read, *given)
     return _checked(found, kind, path) if kind.package else found

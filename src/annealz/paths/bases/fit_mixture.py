@@ -155,7 +155,7 @@ def _natural(units, means: np.ndarray) -> np.ndarray:
         return means / np.asarray(units.scale, np.float64) ** 2
     if isinstance(units, BernoulliUnits):
         return np.log(means) - np.log1p(-means)
-    return np.log(means)
+    return units.natural(means)
 
 
 def _terms(units, encoded, fit: _Fit) -> np.ndarray:

@@ -22,9 +22,16 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
+from annealz.core.mixed_units import MixedUnits
 from annealz.core.products import matmul
 from annealz.core.random import Bits
-from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits, SoftmaxUnits
+from annealz.core.units import (
+    AbstractStateUnits,
+    AbstractUnits,
+    BernoulliUnits,
+    GaussianUnits,
+    SoftmaxUnits,
+)
 from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["COMPONENT_DRAW", "MixtureBase"]
@@ -130,7 +137,8 @@ class MixtureBase(AbstractBase):
     @property
     def num_units(self) -> int:
         fields = self.logits.shape[1]
-        return fields // self.units.num_states if isinstance(self.units, SoftmaxUnits) else fields
+        has_states = isinstance(self.units, AbstractStateUnits)
+        return fields // self.units.num_states if has_states else fields
 
     @property
     def log_z(self) -> float:
@@ -141,7 +149,7 @@ class MixtureBase(AbstractBase):
     def means(self) -> np.ndarray:
         """(components, units), or the frequencies (components, units, states); of Gaussians the means."""
         values = np.asarray(self.units.mean(self.logits), np.float64)
-        if isinstance(self.units, SoftmaxUnits):
+        if isinstance(self.units, AbstractStateUnits):
             return values.reshape(self.num_components, self.num_units, -1)
         return values
 
@@ -187,13 +195,17 @@ def draw_one_of(bits: Bits, logits: Float[Array, "chains options"]) -> Float[Arr
 
 def check_units(base: MixtureBase, units: AbstractUnits, num_fields: int, what: str) -> None:
     """Refuse a mixture over other units than those that are annealed."""
-    states = units.num_states if isinstance(units, SoftmaxUnits) else 1
-    own = base.units.num_states if isinstance(base.units, SoftmaxUnits) else 1
+    states = units.num_states if isinstance(units, AbstractStateUnits) else 1
+    own = base.units.num_states if isinstance(base.units, AbstractStateUnits) else 1
     same = type(base.units) is type(units) and base.logits.shape[1] == num_fields and own == states
     wanted = f" of {states} states" if states > 1 else ""
     if same and isinstance(units, GaussianUnits):
         assert isinstance(base.units, GaussianUnits)
         same, wanted = bool(np.array_equal(base.units.scale, units.scale)), " of the model's scale"
+    if same and isinstance(units, MixedUnits):
+        assert isinstance(base.units, MixedUnits)
+        same = bool(np.array_equal(base.units.allowed, units.allowed))
+        wanted = " of the model's own states"
     if not same:
         kind = type(base.units).__name__.removesuffix("Units")
         given = f" of {own} states" if own > 1 else ""

@@ -19,6 +19,7 @@ from annealz.views.cli.cluster import lost, open_client
 from annealz.views.cli.exchange import run_exchange
 from annealz.views.cli.method import check_method
 from annealz.views.cli.nested import finish_nested, run_nested
+from annealz.views.cli.network import shown_in, with_evidence
 from annealz.views.cli.options import (
     Along,
     Base,
@@ -28,11 +29,13 @@ from annealz.views.cli.options import (
     Data,
     Draws,
     Ensembles,
+    Evidence,
     Exact,
     Force,
     InnerSteps,
     Json,
     Live,
+    Log10,
     Marginal,
     MaxEvaluations,
     MaxMemory,
@@ -96,6 +99,7 @@ def estimate(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
+    evidence: Evidence = None,
     marginal: Marginal = None,
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
@@ -116,6 +120,7 @@ def estimate(
     report: Report = None,
     max_memory: MaxMemory = None,
     strict: Strict = False,
+    log10: Log10 = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -125,6 +130,7 @@ def estimate(
     method = check_method(context, method)
     check_plot(plot)
     check_page(report)
+    model = with_evidence(model, evidence, quiet)
     if method == "nested":
         found = run_nested(
             model,
@@ -136,7 +142,7 @@ def estimate(
             base=base,
             seed=seed,
         )
-        finish_nested(found, plot, report, as_json, context.find_root().obj)
+        finish_nested(found, plot, report, as_json, context.find_root().obj, log10=log10)
         return
     common: dict[str, Any] = {
         "exact": exact,
@@ -178,7 +184,8 @@ def estimate(
                 client=client,
                 **common,
             )
-    finish(result, folder, plot, report, as_json, context.find_root().obj)
+    arguments = context.find_root().obj
+    finish(result, folder, plot, report, as_json, arguments, shown_in(result, log10))
 
 
 def _numbers(text: str) -> list[float]:

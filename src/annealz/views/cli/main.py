@@ -39,6 +39,7 @@ _EXAMPLES: dict[Callable[..., None], str] = {
         annealz estimate model.npz --two-sided --report page.html
         annealz estimate model.npz --method exchange --out run
         annealz estimate module:name --method nested
+        annealz estimate network.uai --evidence network.uai.evid --log10
     """,
     evidence: """
         annealz evidence my_models:line

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from annealz.views.cli.network import shown_in
 from annealz.views.cli.progress import show_progress
 from annealz.views.cli.retry import with_changes
 from annealz.views.cli.show import save_pages, show_result
@@ -37,10 +38,12 @@ def finish_nested(
     report: Path | None,
     as_json: bool,
     arguments: list[str] | None,
+    *,
+    log10: bool = False,
 ) -> None:
     """Show the result, with the command that may do better where it cannot be trusted."""
     again = None
     if result.next_try is not None and arguments is not None:
         again = with_changes(arguments, result.next_try.settings)
-    show_result(result, as_json, "log Z", again)
+    show_result(shown_in(result, log10), as_json, "log Z", again)
     save_pages(result, plot, report, as_json)

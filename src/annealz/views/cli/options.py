@@ -20,9 +20,11 @@ __all__ = [
     "Data",
     "Draws",
     "Ensembles",
+    "Evidence",
     "Exact",
     "Force",
     "Json",
+    "Log10",
     "Marginal",
     "MaxMemory",
     "MaxSeconds",
@@ -194,6 +196,12 @@ TlsCert = Annotated[Path | None, typer.Option(help="Certificate of this client, 
 TlsKey = Annotated[Path | None, typer.Option(help="Its private key, with --tls-ca.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
 Report = Annotated[Path | None, typer.Option(help="Write an HTML page that holds all of it.")]
+Evidence = Annotated[
+    Path | None, typer.Option(help="Observed variables of a UAI network: an evid file.")
+]
+Log10 = Annotated[
+    bool, typer.Option("--log10", help="Show log10 Z too, as the UAI competitions do.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]

@@ -51,9 +51,11 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.bases.fit_mixture import fit_mixture
 from annealz.paths.bases.mixture import MixtureBase
+from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
 from annealz.paths.pairs import AbstractPairPath
+from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
@@ -138,6 +140,13 @@ class BaseChoice:
     tried: tuple[Scout, ...]
     sweeps: int
     seconds: float
+
+    @property
+    def states(self) -> np.ndarray:
+        """Where chains of its pilots ended with weight; empty where there were none."""
+        found = [one.found for one in self.tried if one.run is not None]
+        alive = [one.states[one.log_masses > ZERO_DENSITY / 2] for one in found]
+        return np.concatenate(alive) if alive else np.empty((0, 0))
 
     @property
     def reason(self) -> str | None:
@@ -352,6 +361,6 @@ def units_of(path: AbstractPath):
     """The kind of the annealed units."""
     if isinstance(path, AbstractLayerPath):
         return path.state_units
-    if isinstance(path, AbstractMixturePath | AbstractPairPath):
+    if isinstance(path, AbstractMixturePath | AbstractPairPath | FactorPath):
         return path.units
     raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")
