@@ -10,8 +10,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from annealz.core.rectified_units import DReLUUnits as DReLUUnits
+    from annealz.core.rectified_units import ReLUUnits as ReLUUnits
     from annealz.core.registry.formats import FileFormat as FileFormat
     from annealz.core.registry.schedules import ScheduleRule as ScheduleRule
+    from annealz.core.units import GaussianUnits as GaussianUnits
     from annealz.engine.anneal import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
     from annealz.engine.cluster.lost import LostCluster as LostCluster
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from annealz.models import AbstractModel as AbstractModel
     from annealz.models import GaussianRBM as GaussianRBM
     from annealz.models import Ising as Ising
+    from annealz.models import LayeredRBM as LayeredRBM
     from annealz.models import LogDensity as LogDensity
     from annealz.models import Potts as Potts
     from annealz.models import SoftmaxRBM as SoftmaxRBM
@@ -104,6 +108,8 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _NAMES = {
+        "core.rectified_units": "DReLUUnits ReLUUnits",
+        "core.units": "GaussianUnits",
         "core.registry.formats": "FileFormat",
         "core.registry.schedules": "ScheduleRule",
         "estimators.along": "log_z_along",
@@ -119,8 +125,8 @@ else:
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
-        "models": "DBM RBM AbstractModel GaussianRBM Ising LogDensity Potts SoftmaxRBM SquareIsing "
-        "exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc square_ising_log_z",
+        "models": "DBM RBM AbstractModel GaussianRBM Ising LayeredRBM LogDensity Potts SoftmaxRBM "
+        "SquareIsing exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",

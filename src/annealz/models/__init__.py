@@ -13,6 +13,7 @@ from annealz.models.from_pymc import from_pymc as from_pymc
 from annealz.models.gaussian_rbm import GaussianRBM as GaussianRBM
 from annealz.models.ising import Ising as Ising
 from annealz.models.ising_lattice import SquareIsing as SquareIsing
+from annealz.models.layered_rbm import LayeredRBM as LayeredRBM
 from annealz.models.log_density import LogDensity as LogDensity
 from annealz.models.potts import Potts as Potts
 from annealz.models.rbm import RBM as RBM
