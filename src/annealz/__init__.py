@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from annealz.models import DBM as DBM
     from annealz.models import RBM as RBM
     from annealz.models import AbstractModel as AbstractModel
+    from annealz.models import BinaryQuadratic as BinaryQuadratic
     from annealz.models import GaussianRBM as GaussianRBM
     from annealz.models import Ising as Ising
     from annealz.models import LayeredRBM as LayeredRBM
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from annealz.models import exact_log_z as exact_log_z
     from annealz.models import exact_marginals as exact_marginals
     from annealz.models import exact_samples as exact_samples
+    from annealz.models import from_dimod as from_dimod
     from annealz.models import from_numpyro as from_numpyro
     from annealz.models import from_prior as from_prior
     from annealz.models import from_pymc as from_pymc
@@ -125,8 +127,9 @@ else:
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
-        "models": "DBM RBM AbstractModel GaussianRBM Ising LayeredRBM LogDensity Potts SoftmaxRBM "
-        "SquareIsing exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc square_ising_log_z",
+        "models": "DBM RBM AbstractModel BinaryQuadratic GaussianRBM Ising LayeredRBM LogDensity Potts "
+        "SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples from_dimod from_numpyro from_prior "
+        "from_pymc square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",

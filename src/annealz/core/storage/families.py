@@ -34,6 +34,7 @@ FAMILIES = {
     "rbm": "annealz.models.rbm:RBM",
     "ising": "annealz.models.ising:Ising",
     "square-ising": "annealz.models.ising_lattice:SquareIsing",
+    "binary-quadratic": "annealz.models.binary_quadratic:BinaryQuadratic",
     "potts": "annealz.models.potts:Potts",
     "dbm": "annealz.models.dbm:DBM",
     "gaussian-rbm": "annealz.models.gaussian_rbm:GaussianRBM",

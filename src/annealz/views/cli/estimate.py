@@ -32,6 +32,7 @@ from annealz.views.cli.options import (
     Force,
     InnerSteps,
     Json,
+    Map,
     Live,
     Marginal,
     MaxEvaluations,
@@ -96,6 +97,7 @@ def estimate(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
+    names: Map = None,
     marginal: Marginal = None,
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
@@ -120,8 +122,10 @@ def estimate(
     quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
+    from annealz.models.formats.naming import MappedFile
     from annealz.training.data.array import read_data
 
+    model = MappedFile.of(model, names)
     method = check_method(context, method)
     check_plot(plot)
     check_page(report)
