@@ -198,7 +198,9 @@ def rbm_of(
     try:
         return RBM.checked(*parts, None if means is None else vector(np.asarray(means)))
     except ValueError as error:
-        raise ValueError(f"{where}: {error}{_turn(parts, arrays, where, names)}") from error
+        remedy = _turn(parts, arrays, where, names)
+        words = f"{str(error).rstrip('.')}{remedy}." if remedy else error
+        raise ValueError(f"{where}: {words}") from error
 
 
 def _parts(
@@ -261,4 +263,5 @@ def _turn(
         return ""
     if named.is_visible_first:  # the mapped name is read as (hidden, visible)
         turned = given
-    return f" They fit the other way round: type {command(where, {**(names or {}), 'weights': turned})}."
+    typed = command(where, {**(names or {}), "weights": turned})
+    return f"; they fit the other way round: type {typed}"

@@ -171,6 +171,13 @@ def guess(
             first, second = second, first
         rows_hidden = {"weights": matrix, "hidden_bias": first, "visible_bias": second}
         rows_visible = {"weights": f"{matrix}.T", "hidden_bias": second, "visible_bias": first}
+        if shape[0] == shape[1]:
+            raise ValueError(
+                f"{where} holds a square matrix {shown(matrix)} of shape {shape} with {shown(first)} and "
+                f"{shown(second)}, and nothing says which is which: type {command(where, rows_hidden)}, "
+                f"the biases exchanged where that is right, and {shown(matrix)}.T if its rows are visible "
+                "units."
+            )
         raise ValueError(
             f"{where} holds {shown(matrix)} of shape {shape} with {shown(first)} and {shown(second)}, and "
             f"nothing says which of them are the biases of the visible units: type "
