@@ -128,8 +128,8 @@ else:
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
         "models": "DBM RBM AbstractModel BinaryQuadratic GaussianRBM Ising LayeredRBM LogDensity Potts "
-        "SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples from_dimod from_numpyro from_prior "
-        "from_pymc square_ising_log_z",
+        "SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples from_dimod from_numpyro "
+        "from_prior from_pymc square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",

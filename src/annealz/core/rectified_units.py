@@ -9,7 +9,8 @@ As `units.py` has it, p(l | z) = exp(z l + r(l) - A(z)), with f and m of `half_n
                                                                    N = f(-s- (z + b-)) + log s-
 
 In the letters of RestrictedBoltzmannMachines.jl b is theta and s = 1 / sqrt(gamma). Means are s m(s z), and
-q s+ m(u+) - (1 - q) s- m(u-) with u the arguments of f and q = sigmoid(P - N), the share of the positive side,
+q s+ m(u+) - (1 - q) s- m(u-) with u the arguments of f and q = sigmoid(P - N), the share of the positive
+side,
 
     P - N = (max(u+, 0) - max(u-, 0)) (max(u+, 0) + max(u-, 0)) / 2 + c(u+) - c(u-) + log(s+ / s-)
 

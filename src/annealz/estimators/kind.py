@@ -191,8 +191,8 @@ class Kind(enum.Enum):
     )
     UNUSED_MEANS = (
         False,
-        "the model's file holds {name}, numbers from 0 to 1 as many as visible units, which is not used: if "
-        "these are the means of the data, read it with --map visible_means={name}",
+        "the model's file holds {name}, as many numbers from 0 to 1 as visible units, which is not used: "
+        "if these are the means of the data, read it with --map visible_means={name}",
         None,
     )
     # of a second opinion, and of the exact value

@@ -2,7 +2,7 @@
 
     E(x) = sum_i a_i x_i + sum_{i<j} b_ij x_i x_j + c,       p*(x) = exp(-beta E(x))
 
-Of spins x = s of -1 and 1 the couplings are J = -beta b, the fields h = -beta a, and the constant -beta c. Of
+Of spins x = s of -1 and 1 the couplings are J = -beta b, the fields h = -beta a, the constant -beta c. Of
 x = (1 + s) / 2, units of 0 and 1:
 
     a x = a / 2 + (a / 2) s,       b x x' = b / 4 (1 + s + s' + s s')

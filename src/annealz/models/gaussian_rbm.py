@@ -144,9 +144,7 @@ def choose_gaussian(model: Any, own: GaussianBase, base: Any, data: Any) -> Any:
             f"base must be a GaussianBase or one of auto, visible-bias, base-rate, got {base!r}."
         )
     if data is None and base == "base-rate":
-        raise ValueError(
-            "the base-rate base needs data (rows, visible) or their means: give data."
-        )
+        raise ValueError("the base-rate base needs data (rows, visible) or their means: give data.")
     if data is not None and base == "visible-bias":
         raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
     mean, name = np.asarray(own.mean), own.name
@@ -154,7 +152,5 @@ def choose_gaussian(model: Any, own: GaussianBase, base: Any, data: Any) -> Any:
         rows = real_array("data", data)
         mean, name = rows.reshape(-1, rows.shape[-1]).mean(0), "base-rate"
         if mean.shape != (own.dim,):
-            raise ValueError(
-                f"data must have {own.dim} columns, got shape {rows.shape}."
-            )
+            raise ValueError(f"data must have {own.dim} columns, got shape {rows.shape}.")
     return GaussianBase(on_device(mean), own.scale, name)

@@ -39,8 +39,8 @@ class AbstractLayered(AbstractModel):
 
     @property
     @abc.abstractmethod
-    def natural(self) -> tuple[Float[Array, "hidden fields"], Float[Array, " fields"], float]:
-        """W, b and f of the form above."""
+    def natural(self) -> tuple[Any, Any, float]:
+        """W (hidden, fields), b (fields,) and f of the form above."""
 
     @property
     def natural_hidden_bias(self) -> Any:

@@ -111,12 +111,12 @@ class LayeredRBM(AbstractLayered):
                 f"weights must be {what}, here of shape {wanted} by the biases, got shape "
                 f"{self.weights.shape}."
             )
-        if isinstance(self.visible_units, SoftmaxUnits):
-            if self.visible_units.num_states != wanted[-1]:
-                raise ValueError(
-                    f"visible units of {self.visible_units.num_states} states need visible_bias of as "
-                    f"many columns, got shape {self.visible_bias.shape}."
-                )
+        units = self.visible_units
+        if isinstance(units, SoftmaxUnits) and units.num_states != wanted[-1]:
+            raise ValueError(
+                f"visible units of {units.num_states} states need visible_bias of as many columns, got "
+                f"shape {self.visible_bias.shape}."
+            )
         _check_scales("visible", self.visible_units, self.num_visible)
         _check_scales("hidden", self.hidden_units, self.num_hidden)
         for name in ("weights", "hidden_bias", "visible_bias"):
@@ -140,12 +140,14 @@ class LayeredRBM(AbstractLayered):
         else:
             assert isinstance(self.hidden_units, GaussianUnits | ReLUUnits)
             widths = np.asarray(self.hidden_units.scale)
-        between = np.float64(self.weights) * np.float64(self.visible_units.scale)
-        largest = np.linalg.norm(between * np.float64(widths)[:, None], 2)
+        scales = (np.asarray(one, np.float64) for one in (self.visible_units.scale, widths))
+        visible, hidden = scales
+        largest = np.linalg.norm(np.asarray(self.weights) * visible * hidden[:, None], 2)
         if not largest < 1:
             raise ValueError(
                 f"weights between two layers of real units must be so small that log Z is finite: times "
-                f"the scales of both layers their largest singular value must be below 1, got {largest:.4g}."
+                "the scales of both layers their largest singular value must be below 1, got "
+                f"{largest:.4g}."
             )
 
     @property
@@ -206,7 +208,7 @@ class LayeredRBM(AbstractLayered):
         values = jnp.asarray(x, jnp.float32)
         states = 0.5 * (values + 1) if self.has_visible_spins else values
         rows = jnp.atleast_2d(states)
-        found = self.path(self.flat_base()).log_density(rows, 1.0)
+        found = _log_density(self.path(self.flat_base()), rows)
         return found if states.ndim > 1 else found[0]
 
     # --- how it is annealed ---
@@ -224,8 +226,8 @@ class LayeredRBM(AbstractLayered):
     def check_marginal(self, marginal: str) -> str:
         if marginal == "hidden" and isinstance(self.hidden_units, ReLUUnits | DReLUUnits):
             raise ValueError(
-                f"marginal must be visible, got {marginal!r}: the rectified hidden units of {self.name} are "
-                "summed out."
+                f"marginal must be visible, got {marginal!r}: the rectified hidden units of {self.name} "
+                "are summed out."
             )
         return super().check_marginal(marginal)
 
@@ -261,11 +263,13 @@ class LayeredRBM(AbstractLayered):
         return BernoulliBase.from_logits(turns * np.asarray(self.visible_bias))
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """visible-bias (also auto), uniform (zero of real units), or base-rate, from data as the units are."""
+        """visible-bias (also auto), uniform (zero if real), or base-rate, from data as the units are."""
         from annealz.paths.bases.choose import choose_named
 
         if isinstance(self.visible_units, GaussianUnits):
-            return choose_gaussian(self, self._bias_base(), base, data)
+            own = self._bias_base()
+            assert isinstance(own, GaussianBase)
+            return choose_gaussian(self, own, base, data)
         is_softmax = isinstance(self.visible_units, SoftmaxUnits)
         if isinstance(base, str) and base == "base-rate" and data is None:
             raise ValueError("the base-rate base needs data (rows, visible): give data.")
@@ -328,6 +332,11 @@ class LayeredRBM(AbstractLayered):
         quadratic = linear @ np.linalg.solve(precision, linear) / 2
         log_det = np.linalg.slogdet(precision)[1]
         return float(offset + quadratic + (linear.size * math.log(2 * math.pi) - log_det) / 2)
+
+
+@eqx.filter_jit
+def _log_density(path: Any, rows: Any) -> Any:
+    return path.log_density(rows, 1.0)
 
 
 def _units(

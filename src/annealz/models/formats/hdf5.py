@@ -1,4 +1,4 @@
-"""HDF5: trainings of the package rbms, RBMs of RestrictedBoltzmannMachines.jl, MATLAB 7.3, and plain datasets.
+"""HDF5: trainings of rbms, RBMs of RestrictedBoltzmannMachines.jl, MATLAB 7.3 files, and plain datasets.
 
 rbms keeps a training in one file, `model_type` and a group for every update that was saved:
 
@@ -8,8 +8,9 @@ rbms keeps a training in one file, `model_type` and a group for every update tha
                                     vbias and hbias
     /update_200/params/             …
 
-Its energies are those of `models/rbm.py`, `models/softmax_rbm.py` and `layouts.py`, states from 0. The update with the highest number is the model; another one is named after the file,
-`training.h5/update_100`. Files of RestrictedBoltzmannMachines.jl are those of `julia.py`.
+Its energies are those of `models/rbm.py`, `models/softmax_rbm.py` and `layouts.py`, states from 0. The
+update with the highest number is the model; another one is named after the file, `training.h5/update_100`.
+Files of RestrictedBoltzmannMachines.jl are described in `julia.py`.
 
 What is read is a part of the file itself: links to other files, values that lie in other files, and soft
 links, which may go round in circles, are refused. Sizes are checked before a value is read.

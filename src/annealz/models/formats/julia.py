@@ -2,7 +2,8 @@
 
     rbm_hdf5_file_format_version   "1.0.0"
     rbm_type                       RBM, CenteredRBM or StandardizedRBM
-    visible_type, hidden_type      Binary, Spin, Potts, Gaussian, ReLU, dReLU, pReLU, xReLU, nsReLU, PottsGumbel
+    visible_type, hidden_type      Binary, Spin, Potts, PottsGumbel, Gaussian, ReLU, dReLU, pReLU, xReLU,
+                                   nsReLU
     weights                        (visible..., hidden...)
     visible_par, hidden_par        (parameters, units...), parameters in the order below
     offset_v, offset_h             of centred and standardised RBMs, as the units
@@ -95,7 +96,9 @@ def _model(contents: Mapping[str, Any]) -> AbstractModel:
     count = hidden_par[..., 0].size
     weights = weights.reshape(count, -1)
     offsets = {
-        name: np.zeros(par.shape[:-1]) if rbm_type == "RBM" else _offset(contents, name, par.shape[:-1])
+        name: np.zeros(par.shape[:-1])
+        if rbm_type == "RBM"
+        else _offset(contents, name, par.shape[:-1])
         for name, par in (("offset_v", visible_par), ("offset_h", hidden_par))
     }
     if rbm_type == "StandardizedRBM":

@@ -235,14 +235,15 @@ def _lacks(
         )
     if "fields" in arrays or "J" in arrays:
         return (
-            f"{where} lacks couplings: a file of an Ising or Potts model holds couplings (units, units) and "
-            f"fields (units,) or (units, states), this one holds {found}; say what is what by --map "
+            f"{where} lacks couplings: a file of an Ising or Potts model holds couplings (units, units) "
+            f"and fields (units,) or (units, states), this one holds {found}; say what is what by --map "
             "couplings=J,fields=h."
         )
     wanted = "; or ".join(f"{layout} ({layout.program})" for layout in LAYOUTS)
     return (
-        f"{where} lacks {', '.join(missing)}: it holds {found}, and an RBM file holds {wanted}; other names "
-        "are read with --map weights=W,hidden_bias=h,visible_bias=v, and W.T where rows are visible units."
+        f"{where} lacks {', '.join(missing)}: it holds {found}, and an RBM file holds {wanted}; other "
+        "names are read with --map weights=W,hidden_bias=h,visible_bias=v, and W.T where rows are visible "
+        "units."
     )
 
 

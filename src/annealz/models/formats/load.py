@@ -26,7 +26,9 @@ __all__ = ["load_binary", "load_model", "load_trajectory", "model_record", "read
 
 
 def load_model(
-    name: str | Path, *, map: str | Mapping[str, str] | None = None  # noqa: A002 - as --map
+    name: str | Path,
+    *,
+    map: str | Mapping[str, str] | None = None,
 ) -> AbstractModel:
     """The model of a packaged name, a file, or the import path of a Python object.
 
@@ -143,8 +145,8 @@ def _read(
     if kind is None:
         raise _unknown(path, head)
     if part is not None and not kind.has_parts:
-        names = " or ".join(one.name for one in FORMATS.usable() if one.has_parts)
-        raise ValueError(f"{path} is not an {names} file, so that it holds no {part}.")
+        kinds = " or ".join(one.name for one in FORMATS.usable() if one.has_parts)
+        raise ValueError(f"{path} is not an {kinds} file, so that it holds no {part}.")
     given: tuple[Any, ...] = (path, part) if kind.has_parts else (path,)
     if names:
         if not kind.takes_names:

@@ -69,9 +69,7 @@ def parse_map(given: str | Mapping[str, str]) -> dict[str, str]:
     else:
         words = [word.partition("=") for word in str(given).split(",") if word.strip()]
         if not words or any(not equals or not name.strip() for _, equals, name in words):
-            raise ValueError(
-                f"--map must be like weights=W,visible_bias=bv, got {shown(given)!r}."
-            )
+            raise ValueError(f"--map must be like weights=W,visible_bias=bv, got {shown(given)!r}.")
         pairs = [(target.strip(), name.strip()) for target, _, name in words]
     found = dict(pairs)
     unknown = [target for target in found if target not in TARGETS]
@@ -190,7 +188,7 @@ def guess(
 def unused_means(
     arrays: Mapping[str, np.ndarray], visible_bias: np.ndarray, hidden_bias: np.ndarray
 ) -> dict[str, str]:
-    """An entry of a model's record, where an array that is not used looks like means of the visible units."""
+    """An entry of a model's record: an array that is not used and looks like means of the visible units."""
     for name, array in arrays.items():
         values = vector(np.asarray(array))
         if values.shape != visible_bias.shape or values.dtype.kind != "f":

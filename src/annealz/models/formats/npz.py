@@ -1,9 +1,9 @@
 """Models as npz files; RBMs as `weights` (hidden, visible), `hidden_bias`, `visible_bias`.
 
 The names of other programs, and couplings and fields, are read as well (`layouts.py`). `visible_means` (the
-data's base rate) is optional. A plain `np.savez` of the arrays loads; files written here carry a checksum and a JSON
-record (name, training settings, exact log Z). Models of other families are written under the name of their
-family (`annealz.core.storage.families`).
+data's base rate) is optional. A plain `np.savez` of the arrays loads; files written here carry a checksum
+and a JSON record (name, training settings, exact log Z). Models of other families are written under the
+name of their family (`annealz.core.storage.families`).
 """
 
 from collections.abc import Mapping
