@@ -191,9 +191,8 @@ class Kind(enum.Enum):
     )
     UNUSED_MEANS = (
         False,
-        "the model's file holds {name}, as many numbers from 0 to 1 as visible units, which is not used: "
-        "if these are the means of the data, read it with --map visible_means={name}",
-        None,
+        "the model's file holds {name}, as many numbers from 0 to 1 as visible units, and they are not used",
+        Remedy(map="visible_means={name}", words="if these are the means of the data"),
     )
     # of a second opinion, and of the exact value
     SECOND_IS_HIGHER = (

@@ -133,7 +133,7 @@ def guess(
     """
     matrices = [name for name, array in arrays.items() if _is_matrix(array)]
     if len(matrices) > 1:
-        matrices = [name for name in matrices if _WEIGHTS.search(name.lower())]
+        matrices = [name for name in matrices if _says(name, _WEIGHTS)]
     if len(matrices) != 1:
         return None
     matrix = matrices[0]
@@ -144,8 +144,8 @@ def guess(
         for name, array in arrays.items()
         if vector(array).ndim == 1 and vector(array).size in shape
     }
-    visible = [n for n in sizes if _VISIBLE.search(n.lower()) and not _HIDDEN.search(n.lower())]
-    hidden = [n for n in sizes if _HIDDEN.search(n.lower()) and not _VISIBLE.search(n.lower())]
+    visible = [n for n in sizes if _says(n, _VISIBLE) and not _says(n, _HIDDEN)]
+    hidden = [n for n in sizes if _says(n, _HIDDEN) and not _says(n, _VISIBLE)]
     if len(visible) > 1:
         visible = [n for n in visible if "mean" not in n.lower()]
     if len(visible) == len(hidden) == 1:
@@ -206,6 +206,11 @@ def vector(array: np.ndarray) -> np.ndarray:
     """A row or column vector as a vector; anything else as it is."""
     array = np.asarray(array)
     return array.ravel() if array.ndim == 2 and 1 in array.shape else array
+
+
+def _says(name: str, what: re.Pattern) -> bool:
+    """Whether the last word of a name, rbm.v_bias or net/v_bias, is of this kind."""
+    return what.search(re.split(r"[./]", name.lower())[-1]) is not None
 
 
 def _is_matrix(array: np.ndarray) -> bool:
