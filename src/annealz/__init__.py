@@ -10,8 +10,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from annealz.core.rectified_units import DReLUUnits as DReLUUnits
+    from annealz.core.rectified_units import ReLUUnits as ReLUUnits
     from annealz.core.registry.formats import FileFormat as FileFormat
     from annealz.core.registry.schedules import ScheduleRule as ScheduleRule
+    from annealz.core.units import GaussianUnits as GaussianUnits
     from annealz.engine.anneal import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
     from annealz.engine.cluster.lost import LostCluster as LostCluster
@@ -37,9 +40,11 @@ if TYPE_CHECKING:
     from annealz.models import DBM as DBM
     from annealz.models import RBM as RBM
     from annealz.models import AbstractModel as AbstractModel
+    from annealz.models import BinaryQuadratic as BinaryQuadratic
     from annealz.models import FactorGraph as FactorGraph
     from annealz.models import GaussianRBM as GaussianRBM
     from annealz.models import Ising as Ising
+    from annealz.models import LayeredRBM as LayeredRBM
     from annealz.models import LogDensity as LogDensity
     from annealz.models import Potts as Potts
     from annealz.models import SoftmaxRBM as SoftmaxRBM
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     from annealz.models import exact_log_z as exact_log_z
     from annealz.models import exact_marginals as exact_marginals
     from annealz.models import exact_samples as exact_samples
+    from annealz.models import from_dimod as from_dimod
     from annealz.models import from_numpyro as from_numpyro
     from annealz.models import from_prior as from_prior
     from annealz.models import from_pymc as from_pymc
@@ -105,6 +111,8 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _NAMES = {
+        "core.rectified_units": "DReLUUnits ReLUUnits",
+        "core.units": "GaussianUnits",
         "core.registry.formats": "FileFormat",
         "core.registry.schedules": "ScheduleRule",
         "estimators.along": "log_z_along",
@@ -120,8 +128,9 @@ else:
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
-        "models": "DBM RBM AbstractModel FactorGraph GaussianRBM Ising LogDensity Potts SoftmaxRBM SquareIsing "
-        "exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc square_ising_log_z",
+        "models": "DBM RBM AbstractModel BinaryQuadratic FactorGraph GaussianRBM Ising LayeredRBM LogDensity Potts "
+        "SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples from_dimod from_numpyro "
+        "from_prior from_pymc square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",

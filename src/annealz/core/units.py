@@ -7,6 +7,7 @@ p(l | z) = exp(z.e(l) + r(l) - A(z)):
     Bernoulli  0, 1            l                    0                 softplus(z)
     softmax    0 .. q - 1      one of q indicators  0                 log sum_k exp(z_k)
     Gaussian   real            l                    -l^2 / 2 s^2      s^2 z^2 / 2 + log(s sqrt(2 pi))
+    ReLU, dReLU: `rectified_units.py`
 
 Summing a layer out leaves A(z); its gradient is the mean of e(l). Fields of softmax units lie side by
 side: (chains, units * q). Differences A(z + d) - A(z) keep their digits for small d:
@@ -142,7 +143,16 @@ class SoftmaxUnits(AbstractStateUnits):
 
 
 class GaussianUnits(AbstractUnits):
-    """Real values of these standard deviations."""
+    """Real values of these standard deviations.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> units = annealz.GaussianUnits(np.ones(2, np.float32))
+    >>> round(float(units.log_z(np.zeros(2))), 4)  # log(2 pi)
+    1.8379
+    """
 
     scale: Float[Array, " units"]
 

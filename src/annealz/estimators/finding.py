@@ -40,7 +40,10 @@ class Finding:
     @classmethod
     def of(cls, kind: Kind, remedy: Remedy | None = None, **numbers: Any) -> "Finding":
         """A finding with this remedy, or with that of its kind."""
-        return cls(kind, numbers, remedy or kind.remedy)
+        remedy = remedy or kind.remedy
+        if remedy is not None and remedy.map is not None:
+            remedy = dataclasses.replace(remedy, map=remedy.map.format(**numbers))
+        return cls(kind, numbers, remedy)
 
     def to_record(self) -> dict[str, Any]:
         """Kind and numbers as values of JSON."""

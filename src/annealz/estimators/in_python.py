@@ -25,4 +25,6 @@ def in_python(name: str, value: Any) -> str:
         return CALLS[name, value]
     if name == "data":
         return "data=DATA"
+    if name == "map":
+        return f'annealz.load_model(file, map="{value}")'
     return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value}"

@@ -30,6 +30,8 @@ class Remedy:
     target_std_err: float | None = None
     conservative: bool | None = None
     """Of a log-likelihood."""
+    map: str | None = None
+    """Of a model's file; may name numbers of the finding, in braces."""
     words: str = ""
     """What follows the settings in a sentence, or all there is."""
 

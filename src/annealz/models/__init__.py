@@ -1,6 +1,8 @@
 """Unnormalised distributions."""
 
 from annealz.models.abstract import AbstractModel as AbstractModel
+from annealz.models.binary_quadratic import BinaryQuadratic as BinaryQuadratic
+from annealz.models.binary_quadratic import from_dimod as from_dimod
 from annealz.models.dbm import DBM as DBM
 from annealz.models.exact import exact_log_z as exact_log_z
 from annealz.models.exact import exact_marginals as exact_marginals
@@ -14,6 +16,7 @@ from annealz.models.from_pymc import from_pymc as from_pymc
 from annealz.models.gaussian_rbm import GaussianRBM as GaussianRBM
 from annealz.models.ising import Ising as Ising
 from annealz.models.ising_lattice import SquareIsing as SquareIsing
+from annealz.models.layered_rbm import LayeredRBM as LayeredRBM
 from annealz.models.log_density import LogDensity as LogDensity
 from annealz.models.potts import Potts as Potts
 from annealz.models.rbm import RBM as RBM

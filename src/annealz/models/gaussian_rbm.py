@@ -24,7 +24,7 @@ from annealz.models.rbm import real_array
 from annealz.paths.bases.gaussian import GaussianBase
 from annealz.paths.bases.mixture import MixtureBase
 
-__all__ = ["GaussianRBM"]
+__all__ = ["GaussianRBM", "choose_gaussian"]
 
 
 class GaussianRBM(AbstractLayered):
@@ -120,35 +120,37 @@ class GaussianRBM(AbstractLayered):
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         """visible-bias (also auto): around the visible bias; base-rate: around the means of the data."""
-        if isinstance(base, MixtureBase):
-            if data is not None:
-                raise ValueError(
-                    "data serve to build a base, and a base is given: leave one of them out."
-                )
-            return base
-        if isinstance(base, GaussianBase):
-            if base.dim != self.num_visible or not np.array_equal(base.scale, self.scale):
-                raise ValueError(
-                    f"a base of {self.name} must have its scale, the standard deviations of the visible "
-                    f"units given the hidden ones, got another: leave base out, or build it with them."
-                )
-            return base
-        if base not in ("auto", "visible-bias", "base-rate"):
-            raise ValueError(
-                f"base must be a GaussianBase or one of auto, visible-bias, base-rate, got {base!r}."
-            )
-        if data is None and base == "base-rate":
-            raise ValueError(
-                "the base-rate base needs data (rows, visible) or their means: give data."
-            )
-        if data is not None and base == "visible-bias":
-            raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
-        mean, name = np.asarray(self.visible_bias), "visible-bias"
+        own = GaussianBase(self.visible_bias, self.scale, "visible-bias")
+        return choose_gaussian(self, own, base, data)
+
+
+def choose_gaussian(model: Any, own: GaussianBase, base: Any, data: Any) -> Any:
+    """A base of real visible units: `own`, around the visible bias, or another of its scale."""
+    if isinstance(base, MixtureBase):
         if data is not None:
-            rows = real_array("data", data)
-            mean, name = rows.reshape(-1, rows.shape[-1]).mean(0), "base-rate"
-            if mean.shape != (self.num_visible,):
-                raise ValueError(
-                    f"data must have {self.num_visible} columns, got shape {rows.shape}."
-                )
-        return GaussianBase(on_device(mean), self.scale, name)
+            raise ValueError(
+                "data serve to build a base, and a base is given: leave one of them out."
+            )
+        return base
+    if isinstance(base, GaussianBase):
+        if base.dim != own.dim or not np.array_equal(base.scale, own.scale):
+            raise ValueError(
+                f"a base of {model.name} must have its scale, the standard deviations of the visible "
+                f"units given the hidden ones, got another: leave base out, or build it with them."
+            )
+        return base
+    if base not in ("auto", "visible-bias", "base-rate"):
+        raise ValueError(
+            f"base must be a GaussianBase or one of auto, visible-bias, base-rate, got {base!r}."
+        )
+    if data is None and base == "base-rate":
+        raise ValueError("the base-rate base needs data (rows, visible) or their means: give data.")
+    if data is not None and base == "visible-bias":
+        raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
+    mean, name = np.asarray(own.mean), own.name
+    if data is not None:
+        rows = real_array("data", data)
+        mean, name = rows.reshape(-1, rows.shape[-1]).mean(0), "base-rate"
+        if mean.shape != (own.dim,):
+            raise ValueError(f"data must have {own.dim} columns, got shape {rows.shape}.")
+    return GaussianBase(on_device(mean), own.scale, name)

@@ -361,6 +361,7 @@ def compare_schedules(
         messages=tuple(messages),
         provenance={
             "model": str(model) if isinstance(model, str | Path) else None,
+            "map": getattr(model, "map", None) if isinstance(model, str) else None,
             "model_digest": problem.model.digest,
             "given": given | {"base": not isinstance(base, str)},
             "base": base if isinstance(base, str) else None,

@@ -191,6 +191,7 @@ def estimate_log_z(
     observers = observers_of(observe)
     asked = AnnealAsked(
         model=str(model) if isinstance(model, str | Path) else None,
+        map=getattr(model, "map", None) if isinstance(model, str) else None,
         schedule=str(schedule) if isinstance(schedule, str | Path) else None,
         num_steps=options.num_steps,
         num_chains=options.num_chains,

@@ -313,7 +313,7 @@ def choose_problem(
         is_fitted=is_fitted,
         is_own_path=is_own,
         wanted_base=base if isinstance(base, str) else "auto",
-        findings=_of_means(data),
+        findings=(*_of_means(data), *_unused(meta, data)),
     )
 
 
@@ -324,6 +324,14 @@ def _of_means(data: Any) -> tuple[Finding, ...]:
     if not count:
         return ()
     return (Finding.of(Kind.SMOOTHED_MEANS, total=array.size, count=count, rows=ROWS_OF_MEANS),)
+
+
+def _unused(meta: dict[str, Any], data: Any) -> tuple[Finding, ...]:
+    """What is to be said of an array in the model's file that looks like means, under another name."""
+    name = meta.get("unused_means")
+    if name is None or data is not None:
+        return ()
+    return (Finding.of(Kind.UNUSED_MEANS, name=name),)
 
 
 def _along_temperatures(

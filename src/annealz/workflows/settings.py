@@ -64,6 +64,8 @@ class Asked(TypedRecord):
     data: Annotated[bool, flag]
     """Whether data were given."""
     marginal: Annotated[str | None, optional(text)]
+    map: Annotated[str | None, optional(line)] = None
+    """What the arrays of the model's file are called."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -154,7 +154,7 @@ def break_potts(path: Path):
     path.write_bytes((FIXTURES / "rbms-potts.h5").read_bytes())
     with h5py.File(path, "a") as file:
         del file["model_type"]
-        file["model_type"] = "IIRBM"
+        file["model_type"] = "GGRBM"
 
 
 REFUSED = {
@@ -186,7 +186,7 @@ REFUSED = {
         lambda p: p.write_bytes((FIXTURES / "rbms-binary.h5").read_bytes()[:5000]),
         "cut.h5 is truncated, damaged or not an HDF5 file",
     ),
-    "spins.h5": (break_potts, "spins.h5 holds a model of type IIRBM"),
+    "spins.h5": (break_potts, "spins.h5 holds a model of type GGRBM"),
     "weights.npy": (
         lambda p: np.save(p, np.ones((2, 3))),
         r"weights.npy is in an unknown format: give npz \(.npz\), MATLAB",

@@ -22,7 +22,7 @@ from support.places import ROOT
 
 ERRORS = (ROOT / "docs" / "errors.md").read_text()
 MEDIA: dict[str, Writer] = {"Python": in_python, "command line": in_options}
-TEXTS = {"why": "too few", "side": "forward", "base": "uniform"}
+TEXTS = {"why": "too few", "side": "forward", "base": "uniform", "name": "rates"}
 REMEDIES = {  # every setting that a remedy can name, with the words in both media
     "exact": (Remedy(exact=True), "annealz.exact_log_z", "--exact"),
     "data": (Remedy(data=True), "data=DATA", "--data DATA"),
@@ -39,12 +39,18 @@ REMEDIES = {  # every setting that a remedy can name, with the words in both med
         "--target-std-err 0.12",
     ),
     "conservative": (Remedy(conservative=True), "conservative=True", "--conservative"),
+    "map": (
+        Remedy(map="visible_means=m"),
+        'annealz.load_model(file, map="visible_means=m")',
+        "--map visible_means=m",
+    ),
 }
 FUNCTIONS = {  # that take a setting which `estimate_log_z` does not take
     "num_sweeps": annealz.exchange_log_z,
     "num_live": annealz.nested_log_z,
     "num_inner_steps": annealz.nested_log_z,
     "conservative": annealz.log_likelihood,
+    "map": annealz.load_model,
 }
 kinds = pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
 settings = pytest.mark.parametrize("name", REMEDIES)

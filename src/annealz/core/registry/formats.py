@@ -34,6 +34,8 @@ class FileFormat:
         one; by default the ending alone does
     has_parts : whether a file holds several models, so that `file/part` is one; `read` then takes
         (path, part), of which part may be None
+    takes_names : whether its arrays may have any names, which --map then gives: `read` takes them, a
+        dictionary, as one more argument
     package : which package declares it; annealz fills it in
 
     Examples
@@ -54,6 +56,7 @@ class FileFormat:
     accepts: str | Callable[[bytes], bool] | None = None
     has_parts: bool = False
     package: str = ""
+    takes_names: bool = False
 
     def __post_init__(self):
         if not self.name.isprintable() or not 0 < len(self.name) <= _LONGEST:
@@ -121,6 +124,7 @@ FORMATS = _Formats(
             (".npz",),
             "annealz.models.formats.npz:load_npz",
             accepts="annealz.models.formats.npz:is_npz",
+            takes_names=True,
         ),
         FileFormat(
             "MATLAB",
@@ -128,14 +132,16 @@ FORMATS = _Formats(
             (".mat",),
             "annealz.models.formats.mat:load_mat",
             accepts="annealz.models.formats.mat:is_mat",
+            takes_names=True,
         ),
         FileFormat(
             "HDF5",
-            "a training of rbms, MATLAB 7.3, or plain datasets",
+            "of rbms, RestrictedBoltzmannMachines.jl, MATLAB 7.3, or plain datasets",
             (".h5", ".hdf5"),
             "annealz.models.formats.hdf5:load_hdf5",
             accepts="annealz.models.formats.hdf5:is_hdf5",
             has_parts=True,
+            takes_names=True,
         ),
         FileFormat(
             "safetensors",
@@ -143,6 +149,7 @@ FORMATS = _Formats(
             (".safetensors",),
             "annealz.models.formats.safetensors:load_safetensors",
             accepts="annealz.models.formats.safetensors:is_safetensors",
+            takes_names=True,
         ),
         FileFormat(
             "adabmDCA",

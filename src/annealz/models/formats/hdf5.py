@@ -1,15 +1,16 @@
-"""HDF5: trainings of the PyPI package rbms, MATLAB 7.3 files, and plain datasets at the root.
+"""HDF5: trainings of rbms, RBMs of RestrictedBoltzmannMachines.jl, MATLAB 7.3 files, and plain datasets.
 
 rbms keeps a training in one file, `model_type` and a group for every update that was saved:
 
-    /model_type                     BBRBM (binary units) or PBRBM (visible units of q states)
+    /model_type                     BBRBM (binary units), PBRBM (visible units of q states), IIRBM (spins),
+                                    BGRBM and IGRBM (Gaussian hidden units)
     /update_100/params/             weight_matrix (visible, hidden) or (visible, states, hidden),
                                     vbias and hbias
     /update_200/params/             …
 
-Its energies are those of `models/rbm.py` and `models/softmax_rbm.py`, over units of 0 and 1 and states from
-0. The update with the highest number is the model; another one is named after the file,
-`training.h5/update_100`.
+Its energies are those of `models/rbm.py`, `models/softmax_rbm.py` and `layouts.py`, states from 0. The
+update with the highest number is the model; another one is named after the file, `training.h5/update_100`.
+Files of RestrictedBoltzmannMachines.jl are described in `julia.py`.
 
 What is read is a part of the file itself: links to other files, values that lie in other files, and soft
 links, which may go round in circles, are refused. Sizes are checked before a value is read.
@@ -17,7 +18,7 @@ links, which may go round in circles, are refused. Sizes are checked before a va
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,13 @@ from annealz.core.reading.regular import check_regular, open_regular
 from annealz.core.reading.words import listed, shown, told
 from annealz.core.storage.optional import need
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.layouts import model_of
+from annealz.models.formats.julia import HEADER, model_of_julia
+from annealz.models.formats.layouts import RBMS_TYPES, read_layout
 
 __all__ = ["is_hdf5", "load_hdf5", "read_hdf5", "read_updates"]
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_TYPES = ("BBRBM", "PBRBM")
+_OF_TRAJECTORIES = ("BBRBM", "PBRBM")
 _PREFIX = "update_"
 _MOST_NAMES, _MOST_DIGITS, _LONGEST_TYPE = 100_000, 18, 100
 
@@ -44,27 +46,40 @@ def is_hdf5(head: bytes) -> bool:
     return _MAGIC in (head[:8], head[512:520])
 
 
-def load_hdf5(path: Path, update: str | None = None) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of a file or of one update in it, and a record of its name."""
-    arrays, update = read_hdf5(path, update)
-    return model_of(arrays, path), {"name": f"{path.stem}/{update}"} if update else {}
+def load_hdf5(
+    path: Path, update: str | None = None, names: Mapping[str, str] | None = None
+) -> tuple[AbstractModel, dict[str, Any]]:
+    """The model of a file or of one update in it, and its record."""
+    arrays, update, kind = read_hdf5(path, update, names)
+    if kind == HEADER:
+        return model_of_julia(arrays, path), {}
+    model, record = read_layout(arrays, path, names, kind)
+    return model, {**record, "name": f"{path.stem}/{update}"} if update else record
 
 
-def read_hdf5(path: Path, update: str | None = None) -> tuple[dict[str, np.ndarray], str]:
-    """The arrays of one update, or of the file itself where it is not a training; and the update's name."""
+def read_hdf5(
+    path: Path, update: str | None = None, names: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], str, str | None]:
+    """The arrays of one update, or of the file itself where it is not a training; the update; the type.
+
+    Of groups in the file what `names` names is read too, group/array.
+    """
     with _opened(path) as file:
         updates = file.updates()
         if not updates:
             if update is not None:
                 raise Refusal(f"{path} holds no updates of a training, and {update} was asked for.")
-            return file.arrays(file.root, is_matlab=_is_matlab(path)), ""
-        file.check_type()
+            if HEADER in file.root and not names:
+                return file.arrays(file.root) | file.strings(file.root), "", HEADER
+            found = file.arrays(file.root, is_matlab=_is_matlab(path))
+            return found | file.within(names or {}), "", None
+        kind = file.check_type(tuple(RBMS_TYPES))
         name = updates[-1] if update is None else update
         if name not in updates:
             raise Refusal(
                 f"{path} holds no {name}: choose one of {len(updates)} from {updates[0]} to {updates[-1]}."
             )
-        return file.parameters(name), name
+        return file.parameters(name), name, kind
 
 
 def read_updates(path: Path) -> list[tuple[int, dict[str, np.ndarray]]]:
@@ -75,7 +90,7 @@ def read_updates(path: Path) -> list[tuple[int, dict[str, np.ndarray]]]:
             raise Refusal(
                 f"{path} holds {listed(file.root)}: a training of rbms holds update_1, update_2, …"
             )
-        file.check_type()
+        file.check_type(_OF_TRAJECTORIES)
         return [(_number(name), file.parameters(name)) for name in updates]
 
 
@@ -108,21 +123,52 @@ class _File:
         names = [name for name in self.root if isinstance(name, str) and _number(name) >= 0]
         return sorted(names, key=_number)
 
-    def check_type(self) -> None:
-        """Refuse a training of other models."""
+    def check_type(self, known: tuple[str, ...]) -> str | None:
+        """The type of a training's models, if it is one of these; None where the file does not say."""
         if "model_type" not in self.root:
-            return
-        item = self._item(self.root, "model_type")
-        kind: Any = b"?"
-        is_string = isinstance(item, self.h5py.Dataset) and item.dtype.kind in "OSU"
-        if is_string and item.shape in ((), (1,)) and item.dtype.itemsize <= _LONGEST_TYPE:
-            kind = item[()] if item.shape == () else item[0]
-        kind = kind.decode(errors="replace") if isinstance(kind, bytes) else str(kind)
-        if kind not in _TYPES:
+            return None
+        kind = self._string(self.root, "model_type")
+        if kind not in known:
             raise Refusal(
                 f"{self.path} holds a model of type {shown(kind)}: of the models of rbms "
-                f"{' and '.join(_TYPES)} are read."
+                f"{', '.join(known[:-1])} and {known[-1]} are read here."
             )
+        return kind
+
+    def strings(self, group: Any) -> dict[str, str]:
+        """The short texts directly in a group."""
+        found = {}
+        for name in group:
+            if isinstance(name, str) and self._is_string(self._item(group, name)):
+                found[name] = self._string(group, name)
+        return found
+
+    def within(self, names: Mapping[str, str]) -> dict[str, np.ndarray]:
+        """The arrays of these names that lie in groups, group/array."""
+        found = {}
+        for name in names.values():
+            *groups, last = name.removesuffix(".T").split("/")
+            group = self.root
+            for word in groups:
+                group = self._group(group, word) if word in group else {}
+            if groups and last in group:
+                arrays = self.arrays(group)
+                found |= {"/".join((*groups, last)): arrays[last]} if last in arrays else {}
+        return found
+
+    def _is_string(self, item: Any) -> bool:
+        if not isinstance(item, self.h5py.Dataset) or item.is_virtual or item.external:
+            return False
+        is_short = item.dtype.itemsize <= _LONGEST_TYPE and item.shape in ((), (1,))
+        return is_short and item.dtype.kind in "OSU"
+
+    def _string(self, group: Any, name: str) -> str:
+        """A short text; a question mark where it is something else."""
+        item = self._item(group, name)
+        kind: Any = b"?"
+        if self._is_string(item):
+            kind = item[()] if item.shape == () else item[0]
+        return kind.decode(errors="replace") if isinstance(kind, bytes) else str(kind)
 
     def parameters(self, update: str) -> dict[str, np.ndarray]:
         """Newer files keep the parameters in a group of their own, older ones beside the rest."""

@@ -6,6 +6,7 @@ they do not say, or another package claims it, by its ending. The names of its a
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from annealz.core.registry.plugins import call
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.hdf5 import read_updates
 from annealz.models.formats.layouts import rbm_of
+from annealz.models.formats.naming import MappedFile, parse_map
 from annealz.models.formats.npz import MODEL
 from annealz.models.formats.python_object import is_import_path, load_object
 from annealz.models.rbm import RBM
@@ -24,27 +26,44 @@ from annealz.models.rbm import RBM
 __all__ = ["load_binary", "load_model", "load_trajectory", "model_record", "read_model"]
 
 
-def load_model(name: str | Path) -> AbstractModel:
+def load_model(
+    name: str | Path,
+    *,
+    map: str | Mapping[str, str] | None = None,
+) -> AbstractModel:
     """The model of a packaged name, a file, or the import path of a Python object.
 
     Of a training of rbms the last update is taken, or the one that is named after the file:
     `training.h5/update_100`. Of a network of the UAI competitions evidence may be given so:
     `network.uai/3=1,7=0`.
 
+    Parameters
+    ----------
+    name : the name, file or import path
+    map : what the arrays of a file are called, {"weights": "W.T", "visible_bias": "bv"}, or as --map takes
+        it; .T where rows of the weights are visible units. By default the names of known programs, or a
+        guess where nothing else can be meant.
+
     Examples
     --------
     >>> import annealz
+    >>> import numpy as np
     >>> model = annealz.load_model("mnist-pcd-20")
     >>> model.num_hidden, model.num_visible
     (20, 784)
+    >>> np.savez("mine.npz", W=np.zeros((64, 64)), c=np.zeros(64), b=np.zeros(64))
+    >>> names = {"weights": "W.T", "hidden_bias": "c", "visible_bias": "b"}
+    >>> annealz.load_model("mine.npz", map=names).name
+    'rbm-64x64'
     """
-    return read_model(name)[0]
+    return read_model(MappedFile.of(str(name), map))[0]
 
 
 def model_record(name: str | Path) -> dict[str, Any]:
     """What is known of such a model: at least its "name".
 
-    "exact_log_z" is there only where it was recorded for these very parameters.
+    "exact_log_z" is there only where it was recorded for these very parameters, "unused_means" where the
+    file holds an array that looks like means of the visible units under a name that is not read.
 
     Examples
     --------
@@ -57,8 +76,11 @@ def model_record(name: str | Path) -> dict[str, Any]:
 
 
 def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
-    """A model and its record."""
+    """A model and its record; a `MappedFile` says what its arrays are called."""
     packaged = packaged_models()
+    names = parse_map(name.map) if isinstance(name, MappedFile) else None
+    if names and (str(name) in packaged or (is_import_path(str(name)) and not Path(name).exists())):
+        raise ValueError(f"--map gives the names of arrays in a file, and {name} is not one.")
     if is_import_path(str(name)) and not Path(name).exists():
         found = load_object(str(name))
         found.check()
@@ -73,7 +95,7 @@ def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
             f"unknown model {str(name)!r}: give a file, module:name of a Python object, or one of "
             f"{', '.join(packaged)}."
         )
-    model, meta = _read(path, update)
+    model, meta = _read(path, update, names)
     meta.pop("source", None)  # names code to import, which no file may
     if meta.get("digest") != model.digest:
         meta.pop("exact_log_z", None)
@@ -115,7 +137,9 @@ def load_trajectory(path: str | Path) -> list[RBM]:
     return [rbm_of(arrays, f"{path}/update_{number}") for number, arrays in read_updates(path)]
 
 
-def _read(path: Path, part: str | None) -> tuple[AbstractModel, dict[str, Any]]:
+def _read(
+    path: Path, part: str | None, names: Mapping[str, str] | None
+) -> tuple[AbstractModel, dict[str, Any]]:
     head = _head(path)
     if not head:
         raise ValueError(f"{path} is empty.")
@@ -123,9 +147,13 @@ def _read(path: Path, part: str | None) -> tuple[AbstractModel, dict[str, Any]]:
     if kind is None:
         raise _unknown(path, head)
     if part is not None and not kind.has_parts:
-        names = " or ".join(one.name for one in FORMATS.usable() if one.has_parts)
-        raise ValueError(f"{path} is not an {names} file, so that it holds no {shown(part)}.")
-    given = (path, part) if kind.has_parts else (path,)
+        kinds = " or ".join(one.name for one in FORMATS.usable() if one.has_parts)
+        raise ValueError(f"{path} is not an {kinds} file, so that it holds no {shown(part)}.")
+    given: tuple[Any, ...] = (path, part) if kind.has_parts else (path,)
+    if names:
+        if not kind.takes_names:
+            raise ValueError(f"{path} is a file of {kind.name}, whose arrays need no --map.")
+        given = (*given, names)
     found = call(kind.owner, kind.read, *given)
     return _checked(found, kind, path) if kind.package else found
 

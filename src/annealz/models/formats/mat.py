@@ -16,6 +16,7 @@ import io
 import math
 import os
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,7 +27,7 @@ from annealz.core.reading.refusal import Refusal
 from annealz.core.reading.regular import open_regular
 from annealz.core.reading.words import shown
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.layouts import model_of
+from annealz.models.formats.layouts import read_layout
 
 __all__ = ["is_mat", "load_mat", "read_mat"]
 
@@ -55,9 +56,11 @@ def is_mat(head: bytes) -> bool:
     return head.startswith(_MAGIC)
 
 
-def load_mat(path: Path) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of a MATLAB file, and an empty record."""
-    return model_of(read_mat(path), path), {}
+def load_mat(
+    path: Path, names: Mapping[str, str] | None = None
+) -> tuple[AbstractModel, dict[str, Any]]:
+    """The model of a MATLAB file, and its record."""
+    return read_layout(read_mat(path), path, names)
 
 
 def read_mat(path: Path) -> dict[str, np.ndarray]:

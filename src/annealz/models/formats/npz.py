@@ -1,11 +1,12 @@
 """Models as npz files; RBMs as `weights` (hidden, visible), `hidden_bias`, `visible_bias`.
 
-The names of other programs are read as well (`layouts.py`). `visible_means` (the data's base rate) is
-optional. A plain `np.savez` of the three arrays loads; files written here carry a checksum and a JSON
-record (name, training settings, exact log Z). Models of other families are written under the name of their
-family (`annealz.core.storage.families`).
+The names of other programs, and couplings and fields, are read as well (`layouts.py`). `visible_means` (the
+data's base rate) is optional. A plain `np.savez` of the arrays loads; files written here carry a checksum
+and a JSON record (name, training settings, exact log Z). Models of other families are written under the
+name of their family (`annealz.core.storage.families`).
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from annealz.core.reading.fields import Field, Record, finite, line, table, text
 from annealz.core.storage.archive import load_archive, save_archive
 from annealz.core.storage.families import restore, store
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.layouts import model_of, rbm_of
+from annealz.models.formats.layouts import rbm_of, read_layout
 from annealz.models.rbm import RBM
 
 __all__ = ["is_npz", "load_npz", "load_rbm", "save_model", "save_rbm"]
@@ -38,12 +39,15 @@ def is_npz(head: bytes) -> bool:
     return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def load_npz(path: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
+def load_npz(
+    path: str | Path, names: Mapping[str, str] | None = None
+) -> tuple[AbstractModel, dict[str, Any]]:
     """The model of an npz file, and its record (empty for a plain file)."""
     arrays, meta = _load(path)
     record = meta.pop("stored", None)
-    if record is None:
-        return model_of(arrays, path), meta
+    if record is None or names:
+        model, more = read_layout(arrays, path, names)
+        return model, {**meta, **more}
     try:
         model = restore(arrays, record)
         if not isinstance(model, AbstractModel):

@@ -1,6 +1,7 @@
 """safetensors files: named tensors under any of the names of `layouts.py`."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from annealz.core.reading.regular import open_regular
 from annealz.core.reading.words import told
 from annealz.core.storage.optional import need
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.layouts import model_of
+from annealz.models.formats.layouts import read_layout
 
 __all__ = ["is_safetensors", "load_safetensors", "read_safetensors"]
 
@@ -23,9 +24,11 @@ def is_safetensors(head: bytes) -> bool:
     return len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 10**8
 
 
-def load_safetensors(path: Path) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of a file, and an empty record."""
-    return model_of(read_safetensors(path), path), {}
+def load_safetensors(
+    path: Path, names: Mapping[str, str] | None = None
+) -> tuple[AbstractModel, dict[str, Any]]:
+    """The model of a file, and its record."""
+    return read_layout(read_safetensors(path), path, names)
 
 
 def read_safetensors(path: Path) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ from annealz.views.cli.options import (
     Cluster,
     Data,
     Json,
+    Map,
     MaxMemory,
     Model,
     Plot,
@@ -45,6 +46,7 @@ def compare(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
+    names: Map = None,
     cluster: Cluster = None,
     tls_ca: TlsCa = None,
     tls_cert: TlsCert = None,
@@ -60,6 +62,7 @@ def compare(
     The figure goes to compare-NAME.png, unless --plot says where or --json is given.
     """
     from annealz.engine.cluster.lost import LostCluster
+    from annealz.models.formats.naming import MappedFile
     from annealz.training.data.array import read_data
     from annealz.workflows.compare import compare_schedules
 
@@ -72,7 +75,7 @@ def compare(
             show_labelled_progress(quiet) as progress,
         ):
             result = compare_schedules(
-                model,
+                MappedFile.of(model, names),
                 schedules=None if schedules is None else _names(schedules),
                 num_steps=steps,
                 num_chains=chains,

@@ -36,6 +36,7 @@ from annealz.views.cli.options import (
     Json,
     Live,
     Log10,
+    Map,
     Marginal,
     MaxEvaluations,
     MaxMemory,
@@ -100,6 +101,7 @@ def estimate(
     base: Base = "auto",
     data: Data = None,
     evidence: Evidence = None,
+    names: Map = None,
     marginal: Marginal = None,
     target_std_err: TargetStdErr = None,
     max_seconds: MaxSeconds = None,
@@ -125,8 +127,10 @@ def estimate(
     quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
+    from annealz.models.formats.naming import MappedFile
     from annealz.training.data.array import read_data
 
+    model = MappedFile.of(model, names)
     method = check_method(context, method)
     check_plot(plot)
     check_page(report)

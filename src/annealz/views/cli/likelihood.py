@@ -19,6 +19,7 @@ from annealz.views.cli.options import (
     Exact,
     Force,
     Json,
+    Map,
     Marginal,
     MaxMemory,
     MaxSeconds,
@@ -63,6 +64,7 @@ def likelihood(
     steps: Steps = None,
     chains: Chains = None,
     seed: Seed = 0,
+    names: Map = None,
     base: Base = "auto",
     marginal: Marginal = None,
     target_std_err: TargetStdErr = None,
@@ -92,10 +94,12 @@ def likelihood(
 ) -> None:
     """Mean log-likelihood of DATA under MODEL, with the error of log Z and that of the data apart."""
     from annealz.models.formats.load import load_binary
+    from annealz.models.formats.naming import MappedFile
     from annealz.training.data.source import DataSource
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.likelihood import check_examples, log_likelihood
 
+    model = MappedFile.of(model, names)
     rbm, meta = load_binary(model)
     source = DataSource.of(data or _default_data(model, meta), mnist)
     if per_example is not None:
@@ -117,6 +121,7 @@ def likelihood(
         _check_run(run, rbm, {**making, "exact": exact, "out": out})
     rows = check_examples(source.examples(), rbm, source.name)
     words = ["annealz", "likelihood", model, *([] if data is None else [data])]
+    words += [] if names is None else ["--map", names]
     words += ["--conservative"] if conservative else []
     words += [] if per_example is None else ["--per-example", str(per_example)]
     words += [] if mnist is None else ["--mnist", str(mnist)]

@@ -25,6 +25,7 @@ __all__ = [
     "Force",
     "Json",
     "Log10",
+    "Map",
     "Marginal",
     "MaxMemory",
     "MaxSeconds",
@@ -73,6 +74,14 @@ Model = Annotated[
         help="Packaged name (see 'annealz models'), model file ({suffixes}), or module:name of a Python "
         "object.",
         autocompletion=_completes(packaged_models),
+    ),
+]
+Map = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        help="What the arrays of the file are called: weights=W.T,hidden_bias=bh,visible_bias=bv.",
+        metavar="NAMES",
     ),
 ]
 Models = Annotated[

@@ -10,6 +10,7 @@ from annealz.views.cli.options import (
     Base,
     Data,
     Force,
+    Map,
     Marginal,
     MaxMemory,
     Model,
@@ -37,6 +38,7 @@ def schedule(
     seed: Seed = 0,
     base: Base = "auto",
     data: Data = None,
+    names: Map = None,
     marginal: Marginal = None,
     plot: Plot = None,
     force: Force = False,
@@ -47,6 +49,7 @@ def schedule(
 
     The picture goes beside the schedule, unless --plot says where.
     """
+    from annealz.models.formats.naming import MappedFile
     from annealz.training.data.array import read_data
     from annealz.workflows.pilots.plan import check_schedule, plan_schedule
     from annealz.workflows.problem import choose_problem
@@ -61,7 +64,7 @@ def schedule(
         if path.exists() and not force:
             raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
     rows = None if data is None else read_data(data)
-    chosen = choose_problem(model, base=base, data=rows, marginal=marginal)
+    chosen = choose_problem(MappedFile.of(model, names), base=base, data=rows, marginal=marginal)
     num_steps = check_schedule(name, steps)
     with show_progress(quiet) as progress:
         problem = chosen.prepared(seed, num_steps, chains, on_progress=progress)

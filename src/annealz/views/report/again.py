@@ -34,7 +34,7 @@ def estimate_again(
     """The command of an estimate, or the call if only Python can reproduce it; with these changes."""
     asked, given = settings.asked, settings.given
     target, is_planned = settings.target_std_err, asked.schedule is not None
-    options: dict[str, Any] = {"schedule": asked.schedule}
+    options: dict[str, Any] = {"map": asked.map, "schedule": asked.schedule}
     if target is None:
         options |= {"num_steps": num_steps, "num_chains": settings.num_chains}
         if settings.max_seconds is not None:
@@ -74,7 +74,7 @@ def estimate_again(
 def _changed(options: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The options of another run that may do better."""
     if "method" in changes:  # another method has options of its own
-        return dict(changes)
+        return {"map": options.get("map"), **changes}
     if "base" in changes:  # data serve another one
         options = {name: value for name, value in options.items() if name not in ("base", "data")}
     return {**options, **changes}
@@ -86,6 +86,7 @@ def exchange_again(settings: ExchangeSettings, num_sweeps: int | None = None) ->
     names = ("num_rungs", "num_ensembles", "num_sweeps", "seed")
     options: dict[str, Any] = {name: getattr(settings, name) for name in names}
     options["num_sweeps"] = num_sweeps or settings.num_sweeps
+    options["map"] = asked.map
     options |= {
         "base": asked.base if not given.path else None,
         "marginal": asked.marginal if not given.path else None,
@@ -128,6 +129,7 @@ def compare_again(provenance: dict[str, Any]) -> Again:
     """The same of a comparison."""
     names = ("num_steps", "num_chains", "num_replicates", "seed", "base")
     options = {"schedules": provenance["schedules"]} | {name: provenance[name] for name in names}
+    options["map"] = provenance.get("map")
     options["data"] = provenance["data"] or None
     objects = [name for name, is_given in provenance["given"].items() if is_given]
     notes = _notes(provenance["model"], provenance["model_digest"], options["data"])
@@ -159,6 +161,8 @@ def _call(name: str, model: str | None, options: dict[str, Any], objects: list[s
         shown["data"] = "DATA"
     shown |= {key: key for key in objects}
     first = "model" if model is None else repr(model)
+    if "map" in shown:
+        first = f"annealz.load_model({first}, map={shown.pop('map')})"
     lines = [f"    {line}," for line in (first, *(f"{k}={v}" for k, v in shown.items()))]
     return "\n".join([f"annealz.{name}(", *lines, ")"])
 

@@ -100,6 +100,7 @@ def exchange_log_z(
     seed = check_seed(seed)
     asked = Asked(
         model=str(model) if isinstance(model, str | Path) else None,
+        map=getattr(model, "map", None) if isinstance(model, str) else None,
         base=base if isinstance(base, str) else None,
         data=data is not None,
         marginal=marginal,
