@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from annealz.kernels import MALA as MALA
     from annealz.kernels import AbstractKernel as AbstractKernel
     from annealz.kernels import BlockGibbs as BlockGibbs
+    from annealz.kernels import Clusters as Clusters
     from annealz.kernels import ColourGibbs as ColourGibbs
     from annealz.kernels import Metropolised as Metropolised
     from annealz.kernels import RandomWalk as RandomWalk
@@ -116,7 +117,8 @@ else:
         "workflows.estimate": "Estimate",
         "models.formats": "load_model load_trajectory model_record save_model save_rbm",
         "estimators.islands": "judge_islands",
-        "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
+        "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs Clusters ColourGibbs Metropolised "
+        "RandomWalk",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
         "models": "DBM RBM AbstractModel GaussianRBM Ising LogDensity Potts SoftmaxRBM SquareIsing "

@@ -1,6 +1,7 @@
 """Transitions that leave p_beta invariant."""
 
 from annealz.kernels.abstract import AbstractKernel as AbstractKernel
+from annealz.kernels.clusters import Clusters as Clusters
 from annealz.kernels.colours import ColourGibbs as ColourGibbs
 from annealz.kernels.gibbs import BlockGibbs as BlockGibbs
 from annealz.kernels.hais import HAIS as HAIS

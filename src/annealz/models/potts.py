@@ -123,6 +123,11 @@ class Potts(AbstractModel):
 
         return ColourGibbs.of_graph(np.asarray(self.couplings) != 0)
 
+    def named_kernels(self):
+        from annealz.kernels.clusters import Clusters
+
+        return {"gibbs": self.kernel, "clusters": lambda: Clusters.of_matrix(self.couplings)}
+
     def exact_log_z_if_cheap(self) -> float | None:
         return self.exact_log_z() if self.has_exact_draws else None
 

@@ -254,7 +254,7 @@ def choose_problem(
     data: Any = None,
     marginal: str | None = None,
     path: AbstractPath | None = None,
-    kernel: AbstractKernel | None = None,
+    kernel: AbstractKernel | str | None = None,
 ) -> Problem:
     """The model by its name or itself, with the base, path and kernel that are given or its own.
 
@@ -271,11 +271,9 @@ def choose_problem(
         raise ValueError(
             f"model must be an annealz model, a packaged name or a file, got {hint(model)}."
         )
-    for name, given, kind in (("path", path, AbstractPath), ("kernel", kernel, AbstractKernel)):
-        if given is not None and not isinstance(given, kind):
-            raise ValueError(
-                f"{name} must be an annealz.{kind.__name__}, got {type(given).__name__}."
-            )
+    if path is not None and not isinstance(path, AbstractPath):
+        raise ValueError(f"path must be an annealz.AbstractPath, got {type(path).__name__}.")
+    move = found.choose_kernel(kernel)
     if path is not None:
         if data is not None or not (isinstance(base, str) and base == "auto"):
             raise ValueError("a path has its own base: leave out base and data, or the path.")
@@ -301,7 +299,7 @@ def choose_problem(
         model=found,
         name=meta.get("name", found.name),
         path=path,
-        kernel=found.kernel() if kernel is None else kernel,
+        kernel=move,
         marginal=layer,
         exact_log_z=meta.get("exact_log_z"),
         source=meta.get("source"),

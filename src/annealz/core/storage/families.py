@@ -45,6 +45,7 @@ FAMILIES = {
     "softmax-units": "annealz.core.units:SoftmaxUnits",
     "gaussian-units": "annealz.core.units:GaussianUnits",
     "block-gibbs": "annealz.kernels.gibbs:BlockGibbs",
+    "clusters": "annealz.kernels.clusters:Clusters",
     "colour-gibbs": "annealz.kernels.colours:ColourGibbs",
     "gaussian": "annealz.paths.bases.gaussian:GaussianBase",
     "gaussian-mixture": "annealz.paths.bases.gaussian_mixture:GaussianMixtureBase",
