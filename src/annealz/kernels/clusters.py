@@ -11,8 +11,8 @@ conditionals:
     1   a bond on every edge whose units agree, with probability 1 - e^{-beta J_e}, independently
     2   one state k for every cluster C of bonded units, with logits sum_{i in C} b_beta[i, k]
 
-Fields, those of the base among them, cost no Metropolis step, and the bonds do not know of them. As in block
-Gibbs, the kernel is its own reversal.
+Fields, those of the base among them, cost no Metropolis step, and the bonds do not depend on them. As in
+block Gibbs, the kernel is its own reversal.
 
 Two binary layers with weights W >= 0 are such a graph, W x y = W/2 [x = y] + W/2 (x + y) - W/2, so that
 J = W/2, and each unit has sum_e J_e more as its field. Where one layer is summed out of the weights, it is
