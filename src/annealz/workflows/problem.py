@@ -99,7 +99,7 @@ class Problem:
         """
         if self.is_open and self.model.searched_bases:
             return self._density_prepared(seed, num_steps, num_chains, second_opinion)
-        path, spent, seconds = self.path, 0, 0.0
+        path, spent, seconds, starts = self.path, 0, 0.0, 0
         layer = self.marginal or self.model.marginals[0]
         options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
         options["on_progress"] = on_progress
@@ -113,7 +113,7 @@ class Problem:
         elif self.is_searched(second_opinion):
             found = choose_second(self.model, layer, self.kernel, path.base, **options)
         if found is not None:
-            spent, seconds = found.sweeps, found.seconds
+            spent, seconds, starts = found.sweeps, found.seconds, found.starts
         second = found.second if found is not None and second_opinion else None
         budget = max(int(_TUNING_SHARE * num_steps * num_chains), _LEAST_TUNING)
         tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
@@ -123,7 +123,7 @@ class Problem:
             kernel=tuned.kernel,
             pilot_sweeps=self.pilot_sweeps + spent + tuned.sweeps,
             pilot_seconds=self.pilot_seconds + seconds + tuned.seconds,
-            pilot_evaluations=self.pilot_evaluations + tuned.starts,
+            pilot_evaluations=self.pilot_evaluations + starts + tuned.starts,
             is_open=False,
             base_reason=None if found is None else found.reason,
             second_path=None if second is None else second.path,

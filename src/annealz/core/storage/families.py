@@ -47,6 +47,8 @@ FAMILIES = {
     "block-gibbs": "annealz.kernels.gibbs:BlockGibbs",
     "clusters": "annealz.kernels.clusters:Clusters",
     "colour-gibbs": "annealz.kernels.colours:ColourGibbs",
+    "unit-gibbs": "annealz.kernels.unit_gibbs:UnitGibbs",
+    "gradient-gibbs": "annealz.kernels.gradient_gibbs:GradientGibbs",
     "gaussian": "annealz.paths.bases.gaussian:GaussianBase",
     "gaussian-mixture": "annealz.paths.bases.gaussian_mixture:GaussianMixtureBase",
     "hmc": "annealz.kernels.hmc:HMC",
