@@ -34,13 +34,17 @@ if TYPE_CHECKING:
     from annealz.kernels import MALA as MALA
     from annealz.kernels import AbstractKernel as AbstractKernel
     from annealz.kernels import BlockGibbs as BlockGibbs
+    from annealz.kernels import Clusters as Clusters
     from annealz.kernels import ColourGibbs as ColourGibbs
+    from annealz.kernels import GradientGibbs as GradientGibbs
     from annealz.kernels import Metropolised as Metropolised
     from annealz.kernels import RandomWalk as RandomWalk
+    from annealz.kernels import UnitGibbs as UnitGibbs
     from annealz.models import DBM as DBM
     from annealz.models import RBM as RBM
     from annealz.models import AbstractModel as AbstractModel
     from annealz.models import BinaryQuadratic as BinaryQuadratic
+    from annealz.models import DiscreteDensity as DiscreteDensity
     from annealz.models import FactorGraph as FactorGraph
     from annealz.models import GaussianRBM as GaussianRBM
     from annealz.models import Ising as Ising
@@ -125,12 +129,13 @@ else:
         "workflows.estimate": "Estimate",
         "models.formats": "load_model load_trajectory model_record save_model save_rbm",
         "estimators.islands": "judge_islands",
-        "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
+        "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs Clusters ColourGibbs GradientGibbs "
+        "Metropolised RandomWalk UnitGibbs",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
-        "models": "DBM RBM AbstractModel BinaryQuadratic FactorGraph GaussianRBM Ising LayeredRBM LogDensity Potts "
-        "SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples from_dimod from_numpyro "
-        "from_prior from_pymc square_ising_log_z",
+        "models": "DBM RBM AbstractModel BinaryQuadratic DiscreteDensity FactorGraph GaussianRBM Ising "
+        "LayeredRBM LogDensity Potts SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples "
+        "from_dimod from_numpyro from_prior from_pymc square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",

@@ -11,6 +11,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "DEFAULT_SCHEDULE",
     "FITTED",
+    "KERNELS",
     "MARGINALS",
     "METHODS",
     "packaged_models",
@@ -28,6 +29,7 @@ BASES = (
 # What bases are called that pilots found: of discrete models, and of densities.
 FITTED = ("fitted", "fitted-product", "pilot", "mixture", "student", "laplace")
 MARGINALS = ("visible", "hidden")
+KERNELS = ("auto", "gibbs", "clusters", "gradient")
 METHODS = ("annealing", "exchange", "nested")
 ALGORITHMS = ("cd", "pcd")
 

@@ -1,10 +1,13 @@
 """Transitions that leave p_beta invariant."""
 
 from annealz.kernels.abstract import AbstractKernel as AbstractKernel
+from annealz.kernels.clusters import Clusters as Clusters
 from annealz.kernels.colours import ColourGibbs as ColourGibbs
 from annealz.kernels.gibbs import BlockGibbs as BlockGibbs
+from annealz.kernels.gradient_gibbs import GradientGibbs as GradientGibbs
 from annealz.kernels.hais import HAIS as HAIS
 from annealz.kernels.hmc import HMC as HMC
 from annealz.kernels.hmc import MALA as MALA
 from annealz.kernels.metropolis import RandomWalk as RandomWalk
 from annealz.kernels.metropolised import Metropolised as Metropolised
+from annealz.kernels.unit_gibbs import UnitGibbs as UnitGibbs

@@ -4,6 +4,7 @@ from annealz.models.abstract import AbstractModel as AbstractModel
 from annealz.models.binary_quadratic import BinaryQuadratic as BinaryQuadratic
 from annealz.models.binary_quadratic import from_dimod as from_dimod
 from annealz.models.dbm import DBM as DBM
+from annealz.models.discrete_density import DiscreteDensity as DiscreteDensity
 from annealz.models.exact import exact_log_z as exact_log_z
 from annealz.models.exact import exact_marginals as exact_marginals
 from annealz.models.exact import exact_samples as exact_samples

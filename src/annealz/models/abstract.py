@@ -109,6 +109,28 @@ class AbstractModel(eqx.Module):
     def kernel(self) -> "AbstractKernel":
         """The transition along the path, by default."""
 
+    def named_kernels(self) -> "Mapping[str, Callable[[], AbstractKernel]]":
+        """Transitions to choose between, by name, beside auto; none by default."""
+        return {}
+
+    def choose_kernel(self, kernel: Any = None) -> "AbstractKernel":
+        """The kernel of this name, None and "auto" the default one, or the kernel that is given."""
+        from annealz.kernels.abstract import AbstractKernel
+
+        if isinstance(kernel, AbstractKernel):
+            return kernel
+        options = {"auto": self.kernel, **self.named_kernels()}
+        if kernel is None or (isinstance(kernel, str) and kernel in options):
+            return options[kernel or "auto"]()
+        names = ", ".join(options)
+        if isinstance(kernel, str):
+            raise ValueError(
+                f"unknown kernel {kernel!r}: {self.name} knows {names}, or give one itself."
+            )
+        raise ValueError(
+            f"kernel must be an annealz.AbstractKernel or one of {names}, got {type(kernel).__name__}."
+        )
+
     def log_density(self, x, /) -> Float[Array, " chains"]:
         """log p*(x) of every chain."""
         raise ValueError(f"{type(self).__name__} has no log_density: define it, or `path`.")

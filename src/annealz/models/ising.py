@@ -175,6 +175,16 @@ class Ising(AbstractModel):
             return ColourGibbs.of_graph(np.asarray(self.couplings) != 0)
         return BlockGibbs()
 
+    def named_kernels(self):
+        return {"gibbs": self.kernel, "clusters": self._clusters}
+
+    def _clusters(self):
+        from annealz.kernels.clusters import Clusters
+
+        layers = self.layers
+        order = np.arange(self.num_units) if layers is None else np.concatenate(layers)
+        return Clusters.of_matrix(2 * np.asarray(self.couplings)[np.ix_(order, order)])
+
     def exact_log_z_if_cheap(self) -> float | None:
         from annealz.models.exact import exact_log_z_if_cheap
         from annealz.models.exact_pairs import is_cheap

@@ -143,6 +143,19 @@ class SquareIsing(AbstractModel):
 
         return BlockGibbs()
 
+    def named_kernels(self):
+        return {"gibbs": self.kernel, "clusters": self._clusters}
+
+    def _clusters(self):
+        from annealz.kernels.clusters import Clusters
+        from annealz.paths.lattice_product import colour_sites
+
+        place = np.argsort(np.concatenate(colour_sites(self.height, self.width)))
+        sites = place.reshape(self.height, self.width)  # the even ones first
+        edges = [np.stack([sites, np.roll(sites, -1, axis)], -1).reshape(-1, 2) for axis in (1, 0)]
+        couplings = np.repeat(2 * np.asarray(self.couplings), self.num_units)
+        return Clusters(np.concatenate(edges), couplings, self.num_units)
+
     def exact_log_z_if_cheap(self) -> float | None:
         if self.field == 0:
             return self.exact_log_z()

@@ -145,7 +145,7 @@ class Potts(AbstractModel):
         flat = path.log_density(states.reshape(-1, self.num_units), 1.0)
         return flat.reshape(states.shape[:-1])
 
-    def factors(self) -> tuple[tuple[int, ...], list[tuple[tuple[int, ...], np.ndarray]]]:
+    def factors(self) -> Factors:
         """The number of states of every unit, and (units, log table in float64) of every field and pair.
 
         log p*(x) is the sum of the tables at x; a pair (i, j), i < j, has a table [x_i, x_j].
@@ -219,17 +219,18 @@ class Potts(AbstractModel):
 
         return ColourGibbs.of_graph(self.is_coupled)
 
+    def named_kernels(self):
+        from annealz.kernels.clusters import Clusters
+
+        kernels = {"gibbs": self.kernel}
+        if self.couplings.ndim == 2:  # of units that agree
+            kernels["clusters"] = lambda: Clusters.of_matrix(self.couplings)
+        return kernels
+
     def exact_log_z_if_cheap(self) -> float | None:
         if self.has_exact_draws:
             return self.exact_log_z()
         return contracted_log_z_if_cheap(self.factors())
-
-    def factors(self) -> Factors:
-        couplings, fields = np.float64(self.couplings), np.float64(self.fields)
-        pairs = np.argwhere(np.triu(couplings)).tolist()
-        held = [((i,), field) for i, field in enumerate(fields)]
-        held += [((i, j), couplings[i, j] * np.eye(self.num_states)) for i, j in pairs]
-        return (self.num_states,) * self.num_units, held
 
     def exact_log_z(self) -> float:
         """log Z by enumeration, or by contraction."""

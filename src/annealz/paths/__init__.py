@@ -3,6 +3,7 @@
 from annealz.paths.abstract import AbstractBipartitePath as AbstractBipartitePath
 from annealz.paths.abstract import AbstractLatentPath as AbstractLatentPath
 from annealz.paths.abstract import AbstractPath as AbstractPath
+from annealz.paths.discrete import DiscretePath as DiscretePath
 from annealz.paths.geometric import GeometricPath as GeometricPath
 from annealz.paths.lattice import LatticePath as LatticePath
 from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath

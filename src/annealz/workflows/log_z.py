@@ -81,7 +81,7 @@ def estimate_log_z(
     data: Any = None,
     marginal: str | None = None,
     path: AbstractPath | None = None,
-    kernel: AbstractKernel | None = None,
+    kernel: AbstractKernel | str | None = None,
     target_std_err: float | None = None,
     max_seconds: float | None = None,
     resample: float | None = None,
@@ -119,7 +119,8 @@ def estimate_log_z(
     marginal : the layer that is annealed, visible or hidden, of a model that has both; the other is summed
         out. By default the model's first, of an RBM the visible one.
     path : a path that ends in the model, instead of the model's own; its base is its own
-    kernel : the transition, instead of the model's own
+    kernel : the transition, instead of the model's own, or its name: clusters or gibbs of Ising and Potts
+        models, gradient or gibbs of a DiscreteDensity
     target_std_err : the standard error wanted, instead of `num_chains`. Survey and sizing runs
         predict the steps and chains that it takes; they are charged as pilot and enter no weight. A
         run that misses it is extended once. What a million chains cannot reach is refused.
@@ -198,9 +199,11 @@ def estimate_log_z(
         base=base if isinstance(base, str) else None,
         data=data is not None,
         marginal=marginal,
+        kernel=kernel if isinstance(kernel, str) else None,
         observe=sorted(map(str, observe or ())),
     )
-    given = Given(path=path is not None, kernel=kernel is not None, base=not isinstance(base, str))
+    is_object = kernel is not None and not isinstance(kernel, str)
+    given = Given(path=path is not None, kernel=is_object, base=not isinstance(base, str))
     begin(on_progress, "base")
     problem = choose_problem(
         model, base=base, data=data, marginal=marginal, path=path, kernel=kernel

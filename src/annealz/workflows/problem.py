@@ -99,7 +99,7 @@ class Problem:
         """
         if self.is_open and self.model.searched_bases:
             return self._density_prepared(seed, num_steps, num_chains, second_opinion)
-        path, spent, seconds = self.path, 0, 0.0
+        path, spent, seconds, starts = self.path, 0, 0.0, 0
         layer = self.marginal or self.model.marginals[0]
         options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
         options["on_progress"] = on_progress
@@ -113,7 +113,7 @@ class Problem:
         elif self.is_searched(second_opinion):
             found = choose_second(self.model, layer, self.kernel, path.base, **options)
         if found is not None:
-            spent, seconds = found.sweeps, found.seconds
+            spent, seconds, starts = found.sweeps, found.seconds, found.starts
         findings = self.findings
         if found is not None:
             findings = (*findings, *self.model.findings(found.states))
@@ -126,7 +126,7 @@ class Problem:
             kernel=tuned.kernel,
             pilot_sweeps=self.pilot_sweeps + spent + tuned.sweeps,
             pilot_seconds=self.pilot_seconds + seconds + tuned.seconds,
-            pilot_evaluations=self.pilot_evaluations + tuned.starts,
+            pilot_evaluations=self.pilot_evaluations + starts + tuned.starts,
             is_open=False,
             base_reason=None if found is None else found.reason,
             second_path=None if second is None else second.path,
@@ -258,7 +258,7 @@ def choose_problem(
     data: Any = None,
     marginal: str | None = None,
     path: AbstractPath | None = None,
-    kernel: AbstractKernel | None = None,
+    kernel: AbstractKernel | str | None = None,
 ) -> Problem:
     """The model by its name or itself, with the base, path and kernel that are given or its own.
 
@@ -275,11 +275,9 @@ def choose_problem(
         raise ValueError(
             f"model must be an annealz model, a packaged name or a file, got {hint(model)}."
         )
-    for name, given, kind in (("path", path, AbstractPath), ("kernel", kernel, AbstractKernel)):
-        if given is not None and not isinstance(given, kind):
-            raise ValueError(
-                f"{name} must be an annealz.{kind.__name__}, got {type(given).__name__}."
-            )
+    if path is not None and not isinstance(path, AbstractPath):
+        raise ValueError(f"path must be an annealz.AbstractPath, got {type(path).__name__}.")
+    move = found.choose_kernel(kernel)
     if path is not None:
         if data is not None or not (isinstance(base, str) and base == "auto"):
             raise ValueError("a path has its own base: leave out base and data, or the path.")
@@ -305,7 +303,7 @@ def choose_problem(
         model=found,
         name=meta.get("name", found.name),
         path=path,
-        kernel=found.kernel() if kernel is None else kernel,
+        kernel=move,
         marginal=layer,
         exact_log_z=meta.get("exact_log_z"),
         source=meta.get("source"),

@@ -64,6 +64,8 @@ class Asked(TypedRecord):
     data: Annotated[bool, flag]
     """Whether data were given."""
     marginal: Annotated[str | None, optional(text)]
+    kernel: Annotated[str | None, optional(text)] = None
+    """Its name, where one was given."""
     map: Annotated[str | None, optional(line)] = None
     """What the arrays of the model's file are called."""
 

@@ -36,6 +36,7 @@ _UNFIT = {
         "exact": "densities cannot be enumerated",
         "data": "they serve bases of binary layers",
         "marginal": "densities have no layers",
+        "kernel": "it has walks of its own",
         "out": _ALONE,
         "force": _ALONE,
         "checkpoint_seconds": _ALONE,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from annealz.core.names import BASES, MARGINALS, METHODS, packaged_models
+from annealz.core.names import BASES, KERNELS, MARGINALS, METHODS, packaged_models
 from annealz.core.reading.budget import OPTION, limited
 from annealz.core.registry.schedules import SCHEDULES
 from annealz.views.cli import strict
@@ -24,6 +24,7 @@ __all__ = [
     "Exact",
     "Force",
     "Json",
+    "Kernel",
     "Log10",
     "Map",
     "Marginal",
@@ -190,6 +191,14 @@ Data = Annotated[
 Marginal = Annotated[
     str | None,
     typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}, auto."),
+]
+Kernel = Annotated[
+    str | None,
+    typer.Option(
+        help="The transition: clusters or gibbs of Ising and Potts models, gradient or gibbs of discrete "
+        "functions.",
+        autocompletion=_completes(lambda: KERNELS),
+    ),
 ]
 Cluster = Annotated[
     str | None,

@@ -29,6 +29,7 @@ _OF_RUNS = {  # nested sampling ends by itself, in this process, and has a prior
     "--base",
     "--data",
     "--marginal",
+    "--kernel",
     "--checkpoint-seconds",
     "--cluster",
     "--tls-ca",

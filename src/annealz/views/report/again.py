@@ -49,6 +49,7 @@ def estimate_again(
         "seed": settings.seed,
         "base": asked.base if not given.path else None,
         "marginal": asked.marginal if not given.path else None,
+        "kernel": asked.kernel,
         "data": asked.data or None,
         "resample": settings.resample,
         "two_sided": settings.two_sided or None,
@@ -90,6 +91,7 @@ def exchange_again(settings: ExchangeSettings, num_sweeps: int | None = None) ->
     options |= {
         "base": asked.base if not given.path else None,
         "marginal": asked.marginal if not given.path else None,
+        "kernel": asked.kernel,
         "data": asked.data or None,
     }
     notes = _notes(asked.model, settings.model_digest, options["data"])

@@ -46,7 +46,7 @@ def exchange_log_z(
     data: Any = None,
     marginal: str | None = None,
     path: AbstractPath | None = None,
-    kernel: AbstractKernel | None = None,
+    kernel: AbstractKernel | str | None = None,
     seed: int = 0,
     chunk_sweeps: int | None = None,
     out: str | Path | None = None,
@@ -71,7 +71,8 @@ def exchange_log_z(
     data : training data (rows, visible) or their means (visible,), for the base rate
     marginal : the layer whose states are moved, of a model that has several; the other is summed out
     path : a path that ends in the model, instead of the model's own; its base is its own
-    kernel : the transition, instead of the model's own
+    kernel : the transition, instead of the model's own, or its name: clusters or gibbs of Ising and Potts
+        models, gradient or gibbs of a DiscreteDensity
     seed : all randomness is a function of it
     chunk_sweeps : sweeps between returns to the host; changes no bit of the result
     out : folder for checkpoints and results; `annealz.resume(out)` resumes after an interruption
@@ -104,8 +105,10 @@ def exchange_log_z(
         base=base if isinstance(base, str) else None,
         data=data is not None,
         marginal=marginal,
+        kernel=kernel if isinstance(kernel, str) else None,
     )
-    given = Given(path=path is not None, kernel=kernel is not None, base=not isinstance(base, str))
+    is_object = kernel is not None and not isinstance(kernel, str)
+    given = Given(path=path is not None, kernel=is_object, base=not isinstance(base, str))
     began = time.monotonic()
     begin(on_progress, "base")
     problem = choose_problem(

@@ -51,6 +51,7 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.bases.fit_mixture import fit_mixture
 from annealz.paths.bases.mixture import MixtureBase
+from annealz.paths.discrete import DiscretePath
 from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
@@ -110,12 +111,20 @@ class Scout:
         return self.terrain.sweeps + (0 if self.run is None else self.run.sweeps)
 
     @property
+    def starts(self) -> int:
+        """Evaluations of a density beside those of its sweeps, where they are counted."""
+        surveyed = self.terrain.provenance.get("starts")
+        if surveyed is None:
+            return 0
+        return surveyed + (0 if self.run is None else self.run.num_chains)
+
+    @property
     def found(self) -> "_Found":
         """Where its chains ended."""
         assert self.run is not None
         run = self.run
         log_masses = run.log_z0 + run.log_weights - np.log(run.num_chains)
-        return _Found(run.states, log_masses)
+        return _Found(np.asarray(self.path.position(run.states)), log_masses)
 
     def schedule(self, num_steps: int) -> Schedule:
         """Of constant speed in √(g tau)."""
@@ -140,6 +149,8 @@ class BaseChoice:
     tried: tuple[Scout, ...]
     sweeps: int
     seconds: float
+    starts: int = 0
+    """Evaluations of a density beside those of the sweeps, where they are counted."""
 
     @property
     def states(self) -> np.ndarray:
@@ -275,8 +286,11 @@ def search_bases(
     first = _first([] if is_fitted else named, fitted, num_steps)
     second = _second(first, named, fitted, num_steps)
     spent = sum(one.sweeps for one in (*tried, rough))
-    spent += 0 if crossed is None else crossed.sweeps
-    return BaseChoice(first, second, tried, spent, time.monotonic() - began)
+    starts = sum(one.starts for one in (*tried, rough))
+    if crossed is not None:
+        spent += crossed.sweeps
+        starts += 0 if kernel.evaluations is None else _NUM_RUNGS * _NUM_ENSEMBLES
+    return BaseChoice(first, second, tried, spent, time.monotonic() - began, starts)
 
 
 def choose_second(
@@ -298,6 +312,7 @@ def choose_second(
         for name, base in ((name, make()) for name, make in model.named_bases().items())
         if base.digest != first.digest
     }
+    starts = 0
     if others:
         tried = [searcher.scout(base, name, with_run=False) for name, base in others.items()]
         spent = sum(one.sweeps for one in tried)
@@ -306,7 +321,9 @@ def choose_second(
         pilot = searcher.scout(first, "first", with_run=True)
         second = searcher.scout(searcher.fitted([pilot.found], "fit"), "fitted", with_run=False)
         tried, spent = [second], pilot.sweeps + second.sweeps
-    return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began)
+        starts = pilot.starts
+    starts += sum(one.starts for one in tried)
+    return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began, starts)
 
 
 def _first(named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int) -> Scout:
@@ -361,6 +378,6 @@ def units_of(path: AbstractPath):
     """The kind of the annealed units."""
     if isinstance(path, AbstractLayerPath):
         return path.state_units
-    if isinstance(path, AbstractMixturePath | AbstractPairPath | FactorPath):
+    if isinstance(path, AbstractMixturePath | AbstractPairPath | DiscretePath | FactorPath):
         return path.units
     raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")

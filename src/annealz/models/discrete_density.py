@@ -1,0 +1,347 @@
+"""Any function of discrete states, from Python: p*(x) = exp fn(x), x in {0 .. q-1}^n.
+
+    Z = sum_x exp fn(x)
+
+fn takes one state: whole numbers (n,), or with `one_hot` ones and zeros (n, q). Gradients are those at the
+one-hot form; of units of two states that are given as numbers, those in x as real numbers, which says as
+much.
+fn may be written with NumPy; it is then called on the host in float64, and has no gradient. Where it is
+-inf the state has no weight.
+
+Up to some 65,000 states are enumerated. The digest is that of the program that JAX makes of fn.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from annealz.core.failures import plainly
+from annealz.core.numerics import log_sum
+from annealz.core.random import check_seed
+from annealz.core.storage.program import program_digest
+from annealz.core.units import BernoulliUnits, SoftmaxUnits
+from annealz.core.weights import draw_independent
+from annealz.models.abstract import AbstractModel
+from annealz.models.functions.abstract import AbstractFunction
+from annealz.models.functions.jax_function import JaxFunction
+from annealz.models.functions.recognise import as_function
+from annealz.models.functions.states import StateLayout
+from annealz.models.log_density import check_dtype
+
+__all__ = ["DiscreteDensity"]
+
+_NUM_LOOKED_AT = 64
+_CHEAP, _CHEAP_ON_HOST, _MOST = 2**16, 2**12, 2**26  # states
+_ROWS = 2**12  # evaluated at a time
+_WHOLE_SWEEP = 64  # evaluations, up to which a sweep updates every unit
+_PROPOSALS = 16
+
+
+class DiscreteDensity(AbstractModel):
+    """An unnormalised distribution over units of several states each.
+
+    Parameters
+    ----------
+    fn : log p*(x) of one state, a scalar; -inf where the state has no weight. Written with jax.numpy it is
+        compiled; written with NumPy it is recognised and called on the host.
+    num_units : n
+    num_states : q, of every unit
+    name : what results call it
+    one_hot : whether `fn` takes ones and zeros (num_units, num_states), float, instead of whole numbers
+        (num_units,). Units of more than two states need it for gradients.
+    vectorized : whether `fn` takes many states at once, the states first, and returns as many numbers
+    dtype : "float32" or "float64", in which a function of JAX is evaluated
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> weights = jnp.asarray(np.random.default_rng(0).normal(0, 1, (8, 6)))
+    >>> def energy(x):  # a small network over six binary units
+    ...     return jnp.sum(jnp.tanh(weights @ x))
+    >>> model = annealz.DiscreteDensity(energy, num_units=6)
+    >>> estimate = annealz.estimate_log_z(
+    ...     model, base="uniform", num_steps=100, num_chains=100, second_opinion=False
+    ... )
+    >>> abs(estimate.log_z - annealz.exact_log_z(model)) < 5 * estimate.std_err
+    True
+    """
+
+    usual_chains: ClassVar[int] = 256
+
+    fn: AbstractFunction
+    relaxed: AbstractFunction | None
+    """The same of real numbers, for gradients."""
+    num_units: int = eqx.field(static=True)
+    num_states: int = eqx.field(static=True)
+    label: str = eqx.field(static=True)
+    one_hot: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        fn: Callable[[Any], Any],
+        num_units: int,
+        num_states: int = 2,
+        name: str | None = None,
+        *,
+        one_hot: bool = False,
+        vectorized: bool = False,
+        dtype: str | None = None,
+    ):
+        if not callable(fn):
+            raise ValueError(f"fn must be a function of one state, got {type(fn).__name__}.")
+        self.num_units = _count("num_units", num_units, 1)
+        self.num_states = _count("num_states", num_states, 2)
+        self.label = name or f"discrete-{self.num_units}x{self.num_states}"
+        self.one_hot = bool(one_hot)
+        precision = check_dtype(dtype)
+        layout = self._layout
+        self.fn = as_function(
+            _in_floats(fn),
+            layout,  # pyright: ignore[reportArgumentType]
+            layout.split(np.zeros(self.num_units)),
+            label=self.label,
+            vectorized=vectorized,
+            dtype=precision,
+        )
+        self.relaxed = None
+        if isinstance(self.fn, JaxFunction) and (self.one_hot or self.num_states == 2):
+            self.relaxed = _relaxed(fn, layout, vectorized, precision)
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    @property
+    def note(self) -> str | None:
+        """What users should know of how the function is evaluated, in a line, if anything."""
+        return self.fn.note
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the program that JAX makes of the function, its constants, and what it calls."""
+        return program_digest(
+            f"discrete {self.num_units} {self.num_states}", self.fn.program(self.num_units)
+        )
+
+    @property
+    def units(self) -> BernoulliUnits | SoftmaxUnits:
+        """The kind of the units."""
+        return BernoulliUnits() if self.num_states == 2 else SoftmaxUnits(self.num_states)
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether there are gradients to propose moves by."""
+        return self.relaxed is not None
+
+    @property
+    def num_configurations(self) -> int:
+        """q^n."""
+        return self.num_states**self.num_units
+
+    @property
+    def _layout(self) -> StateLayout:
+        return StateLayout(self.num_units, self.num_states, self.one_hot)
+
+    def log_density(self, x: Float[Array, "chains units"]) -> Float[Array, " chains"]:
+        """fn of every state, whole numbers as floats."""
+        return jax.vmap(self.fn.value)(x)
+
+    def value_and_gains(
+        self, x: Float[Array, "chains units"]
+    ) -> tuple[Float[Array, " chains"], Float[Array, "chains units more"]]:
+        """fn of every state, and its gradient in the states 1 .. q - 1 less that in the state 0."""
+        assert self.relaxed is not None
+        values, gradients = jax.vmap(
+            lambda x: self.relaxed.value_and_gradient(self._layout.relaxed(x))  # pyright: ignore
+        )(x)
+        table = gradients.reshape(x.shape[0], self.num_units, -1)
+        return values, table[..., 1:] - table[..., :1] if self.one_hot else table
+
+    def check(self) -> None:
+        """Refuse a function that is NaN or +inf at any of the states that are looked at."""
+        rng = np.random.default_rng(0)
+        rows = rng.integers(0, self.num_states, (_NUM_LOOKED_AT, self.num_units))
+        rows[0] = 0
+        values = self._values(rows)
+        wrong = np.flatnonzero(np.isnan(values) | (values == np.inf))
+        if wrong.size:
+            what = "NaN" if np.isnan(values[wrong[0]]) else "+inf"
+            raise ValueError(
+                f"fn of {self.name} must return a real number or -inf, got {what} at x = "
+                f"{_shown(rows[wrong[0]])}: return -inf where a state has no weight."
+            )
+
+    def check_gradient(self) -> None:
+        """Refuse a function without gradients."""
+        if self.is_differentiable:
+            return
+        remedy = "take kernel='gibbs'"
+        if isinstance(self.fn, JaxFunction) and not self.one_hot:
+            remedy += ", or let fn take ones and zeros (num_units, num_states), with one_hot=True"
+        raise ValueError(
+            f"fn of {self.name} has no gradient in its states, which this kernel needs: {remedy}."
+        )
+
+    def choose_base(self, base: Any = "auto", data: Any = None):
+        """The base of this name, or the one given; `data`, rows of states, give the base rate."""
+        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.paths.bases.categorical import CategoricalBase
+        from annealz.paths.bases.choose import choose_named
+
+        is_binary = self.num_states == 2
+        if data is not None and isinstance(base, str) and base in ("auto", "base-rate"):
+            array = np.asarray(data)
+            if array.ndim != 2 or array.shape[1] != self.num_units:
+                raise ValueError(
+                    f"data of {self.name} must be states of shape (rows, {self.num_units}), got "
+                    f"{array.shape}."
+                )
+            if is_binary:
+                return BernoulliBase.from_data(array)
+            return CategoricalBase.from_data(array, self.num_states)
+        kind = BernoulliBase if is_binary else CategoricalBase
+        chosen = choose_named({"uniform": self.flat_base}, base, data, kind, self.num_units)
+        if isinstance(chosen, CategoricalBase) and chosen.num_states != self.num_states:
+            raise ValueError(
+                f"the base has {chosen.num_states} states and the model {self.num_states}."
+            )
+        return chosen
+
+    @property
+    def takes_data(self) -> bool:
+        return True
+
+    def flat_base(self):
+        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.paths.bases.categorical import CategoricalBase
+
+        if self.num_states == 2:
+            return BernoulliBase.uniform(self.num_units)
+        return CategoricalBase.uniform(self.num_units, self.num_states)
+
+    def named_bases(self):
+        return {"uniform": self.flat_base}
+
+    def path(self, base, marginal: str = "visible"):
+        from annealz.paths.bases.mixture import MixtureBase, check_units
+        from annealz.paths.discrete import DiscretePath
+
+        self.check_marginal(marginal)
+        if isinstance(base, MixtureBase):
+            fields = self.num_units * (1 if self.num_states == 2 else self.num_states)
+            check_units(base, self.units, fields, self.name)
+        return DiscretePath(base, self)
+
+    def kernel(self):
+        """Whole sweeps of Gibbs where they take up to 64 evaluations; else by gradients, where there are
+        any, or sweeps over as many units as that.
+        """
+        cost = self.num_units * (self.num_states - 1)
+        if cost > _WHOLE_SWEEP and self.is_differentiable:
+            return self._gradient_gibbs()
+        return self._unit_gibbs()
+
+    def named_kernels(self):
+        return {"gibbs": self._unit_gibbs, "gradient": self._gradient_gibbs}
+
+    def _unit_gibbs(self):
+        from annealz.kernels.unit_gibbs import UnitGibbs
+
+        most = max(_WHOLE_SWEEP // (self.num_states - 1), 1)
+        return UnitGibbs(min(self.num_units, most), self.num_states)
+
+    def _gradient_gibbs(self):
+        from annealz.kernels.gradient_gibbs import GradientGibbs
+
+        return GradientGibbs(_PROPOSALS)
+
+    def exact_log_z_if_cheap(self) -> float | None:
+        return self.exact_log_z() if self.has_exact_draws else None
+
+    @plainly
+    def exact_log_z(self) -> float:
+        """log Z by enumeration, of up to 67 million states."""
+        return log_sum(np.array([log_sum(values) for _, values in self._tables()]))
+
+    @property
+    def has_exact_draws(self) -> bool:
+        most = _CHEAP if isinstance(self.fn, JaxFunction) else _CHEAP_ON_HOST
+        return self.num_configurations <= most
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        values = np.concatenate([values for _, values in self._tables()])
+        generator = np.random.default_rng(check_seed(seed))
+        chosen = draw_independent(np.exp(values - values.max()), generator, num_draws)
+        return self._states(chosen).astype(np.float32)
+
+    def _tables(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(first state, fn) of consecutive states."""
+        count = self.num_configurations
+        if count > _MOST:
+            raise ValueError(
+                f"exact enumeration takes at most {_MOST:,} states, and {self.num_units} units of "
+                f"{self.num_states} have {float(count):.1e}."
+            )
+        for first in range(0, count, _ROWS):
+            yield first, self._values(self._states(np.arange(first, min(first + _ROWS, count))))
+
+    def _states(self, numbers: np.ndarray) -> np.ndarray:
+        """The states of these numbers, unit i the digit of q^i."""
+        return numbers[:, None] // self.num_states ** np.arange(self.num_units) % self.num_states
+
+    @plainly
+    def _values(self, rows: np.ndarray) -> np.ndarray:
+        """fn of these states (rows, units), float64."""
+        return np.asarray(_evaluated(self, rows.astype(np.float32)), np.float64)
+
+
+@eqx.filter_jit
+def _evaluated(model: DiscreteDensity, rows) -> Array:
+    return model.log_density(rows)
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}.")
+    return int(value)
+
+
+def _in_floats(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same, where JAX's whole numbers become real ones."""
+
+    def real(state):
+        value = fn(state)
+        if isinstance(value, jax.Array) and not jnp.issubdtype(value.dtype, jnp.inexact):
+            return value.astype(jnp.float32)
+        return value
+
+    return real
+
+
+def _relaxed(fn, layout: StateLayout, vectorized: bool, dtype: str) -> JaxFunction | None:
+    """fn of real numbers, if JAX can take its gradient there."""
+    size = layout.dim * (layout.num_states if layout.one_hot else 1)
+
+    def of_real(x):
+        own = layout.unrelaxed(x)
+        return _in_floats(fn)(own[None])[0] if vectorized else _in_floats(fn)(own)
+
+    made = JaxFunction(of_real, dtype)
+    try:
+        jax.eval_shape(made.value_and_gradient, jax.ShapeDtypeStruct((size,), jnp.float32))
+    except Exception:  # what takes whole numbers only, such as a look-up
+        return None
+    return made
+
+
+def _shown(row: np.ndarray) -> str:
+    words = [str(state) for state in itertools.islice(row, 12)]
+    return f"[{', '.join(words)}{', …' if len(row) > 12 else ''}]"
