@@ -233,6 +233,19 @@ class Kind(enum.Enum):
         "data better than the model does, and bounds nothing here",
         None,
     )
+    # of an entropy
+    FEW_EFFECTIVE_TERMS = (
+        True,
+        "few chains carry the mean of log p*: ESS {ess:.1f} of {size}, at least {needed} are needed; the "
+        "entropy may be off on either side, and its error too small",
+        _MORE_STEPS,
+    )
+    HEAVY_TERMS = (
+        True,
+        "the terms of the mean of log p* are heavy-tailed: k-hat = {k:.2f}, limit {limit:.2f}; the entropy "
+        "may be off on either side, and its error too small",
+        _MORE_STEPS,
+    )
     # of replica exchange
     NO_ROUND_TRIPS = (
         True,
