@@ -3,8 +3,8 @@
     S  = log Z - E[g],                    g(x) = log p*(x)
     S^ = log Z_A + log mean w - m,        m = sum_i W_i g_i,    W_i = w_i / sum_j w_j
 
-The last states have made their last move at beta = 1, so that W weighs them (`workflows/posterior.py`). Both
-terms come from the same chains, and their errors are not independent. To first order chain i moves
+The last states have made their last move at beta = 1, so that W weighs them (`workflows/posterior.py`).
+Both terms come from the same chains, and their errors are not independent. To first order chain i moves
 
     log mean w  by  (N W_i - 1) / N           m  by  W_i (g_i - m)
 
@@ -102,7 +102,8 @@ class EntropyJudgement(Found):
         rows, found = max(1, _AT_A_TIME // size), []
         for start in range(0, _NUM_RESAMPLES, rows):
             count = min(rows, _NUM_RESAMPLES - start)
-            drawn = generator.multinomial(size, np.full(size, 1 / size), size=count)
+            chosen = generator.integers(size, size=(count, size)) + size * np.arange(count)[:, None]
+            drawn = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
             mean_w, mean_wg, w2, w2g, w2g2 = (drawn @ table / size).T
             m = mean_wg / mean_w  # of the resample, less the mean of all
             a = 1 + m
@@ -137,16 +138,14 @@ def judge_entropy(
     variance = float(terms @ (g - mean))
     mean_ess = float(min(variance / mean_std_err**2, size)) if mean_std_err > 0 else float(size)
     found: list[Finding] = []
-    if island_size is None and size >= _MIN_CHAINS:
+    if island_size is None and size >= _MIN_CHAINS and variance > 0:
         with np.errstate(divide="ignore"):
             logs = np.log(np.abs(g - mean)) + log_weights
         k = pareto_k(np.maximum(logs, logs.max() - 700))
         if not k < _MAX_K:
             found.append(Finding.of(Kind.HEAVY_TERMS, k=k, limit=_MAX_K))
     if mean_ess < _MIN_ESS <= size:
-        found.append(
-            Finding.of(Kind.FEW_EFFECTIVE_TERMS, ess=mean_ess, size=size, needed=_MIN_ESS)
-        )
+        found.append(Finding.of(Kind.FEW_EFFECTIVE_TERMS, ess=mean_ess, size=size, needed=_MIN_ESS))
     return EntropyJudgement(
         log_weights=log_weights,
         log_densities=g,

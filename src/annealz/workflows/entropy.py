@@ -7,12 +7,12 @@ x are the variables of the model:
     visible units     of RBMs: p*(v) has the hidden units summed out. Where the hidden layer is annealed, v
                       is drawn given every last h, exactly, and p*(v) taken of it.
     all units         of Ising, Potts and deep models. Where the path sums a layer l out, the states s give
-                      E[log p*(s, l) | s] = log p*(s) - H(l | s), in closed form: the mean over all draws of l.
+                      E[log p*(s, l) | s] = log p*(s) - H(l | s), in closed form: the mean over draws of l.
     positions         of densities, whose entropy is differential: that of the variables that the density
                       takes, which depends on their units.
 
-Forward chains give it, of a two-sided estimate too. A region of mass 1 / N that chains of a fitted base have
-not seen (`estimators/stated.py`) adds about (1 + log N) / N.
+Forward chains give it, of a two-sided estimate too. A region of mass 1 / N that chains of a fitted base
+have not seen (`estimators/stated.py`) adds about (1 + log N) / N.
 """
 
 import dataclasses

@@ -285,7 +285,10 @@ class Estimate(Judged, Drawn):
         ...     lattice, base="uniform", num_steps=100, num_chains=100, second_opinion=False
         ... )
         >>> entropy = estimate.entropy()
-        >>> entropy.variables, abs(entropy.value - 37.065) < 5 * entropy.std_err  # Kaufman's formula
+        >>> (
+        ...     entropy.variables,
+        ...     abs(entropy.value - 37.065) < 5 * entropy.std_err,
+        ... )  # Kaufman's formula
         ('all units', True)
         """
         from annealz.workflows.entropy import entropy_of

@@ -1,8 +1,8 @@
 """Examples of a model's visible variables, from arrays and files: of zeros and ones, of states, of reals.
 
-    units of 2 states      zeros and ones; values between them are probabilities, drawn once
-    units of q states      0 .. q - 1, or sequences in FASTA (`training/data/fasta.py`)
-    real variables         numbers
+units of 2 states      zeros and ones; values between them are probabilities, drawn once
+units of q states      0 .. q - 1, or sequences in FASTA (`training/data/fasta.py`)
+real variables         numbers
 """
 
 from pathlib import Path
@@ -44,14 +44,12 @@ def read_examples(
     if path is not None and is_fasta(path):
         if visible.num_states is None:
             raise ValueError(
-                f"{source.name} holds sequences, and {model.name} has no units of several states: give rows."
+                f"{source.name} holds sequences, and {model.name} has real variables: give rows of numbers."
             )
         found = read_fasta(path, visible.num_states, alphabet)
         return Examples(source.name, check_examples(found.rows, model, source.name), found.names)
     if alphabet is not None:
-        raise ValueError(
-            f"alphabet is for sequences in FASTA, and DATA is {data}: leave one out."
-        )
+        raise ValueError(f"alphabet is for sequences in FASTA, and DATA is {data}: leave one out.")
     if path is None or visible.num_states == 2:
         return Examples(source.name, check_examples(source.examples(), model, source.name))
     return Examples(source.name, check_examples(read_array(path), model, source.name))

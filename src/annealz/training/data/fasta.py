@@ -5,9 +5,8 @@ The states of a unit are the places of its letters in an alphabet, counted from 
     protein   -ACDEFGHIKLMNPQRSTVWY   21 states        rna   -ACGU   5 states        dna   -ACGT   5 states
 
 or any letters of the model's own, in the order of its states. Lower-case letters and dots, the insertions
-of A2M and A3M files, are no columns of the alignment and must be removed before; letters outside the
-alphabet (B, X, Z, N) stand for no state. Both are refused with the name of the record. An alphabet of lower-case
-letters may be given.
+of A2M and A3M files, are not columns of the alignment and must be removed before; other letters outside the
+alphabet (B, X, Z, N) stand for no state. Both are refused with the name of the record.
 """
 
 import os
@@ -77,8 +76,8 @@ def read_fasta(
     if ragged.size:
         name, length = names[ragged[0]], lengths[ragged[0]]
         raise Refusal(
-            f"{path} must hold aligned sequences of one length, got {length} letters in {shown(name)!r} and "
-            f"{lengths[0]} in the first record: align them."
+            f"{path} must hold aligned sequences of one length, got {length} letters in '{shown(name)}' "
+            f"and {lengths[0]} in the first record: align them."
         )
     return Sequences(tuple(names), found.reshape(len(sequences), -1), alphabet)
 
@@ -105,7 +104,7 @@ def _records(path: str | Path) -> tuple[list[str], list[bytes]]:
         sequences.append(b"".join(line.strip() for line in lines))
         if not sequences[-1]:
             raise Refusal(
-                f"{path} is truncated or damaged: the record {shown(names[-1])!r} has no letters."
+                f"{path} is truncated or damaged: the record '{shown(names[-1])}' has no letters."
             )
     return names, sequences
 
@@ -116,17 +115,17 @@ def _alphabet(given: str | None, num_states: int | None, letters: bytes) -> str:
         known = {21: "protein", 5: "dna" if b"T" in letters and b"U" not in letters else "rna"}
         if num_states not in known:
             raise ValueError(
-                f"alphabet is missing: the model has {num_states} states per unit, so give their letters in "
-                "order, such as -ACGU; protein (21 letters), rna and dna (5) are known by name."
+                f"alphabet is missing: the model has {num_states} states per unit, so give their letters "
+                "in order, such as -ACGU; protein (21 letters), rna and dna (5) are known by name."
             )
         given = known[num_states]
     alphabet = ALPHABETS.get(given.lower(), given)
     if len({*alphabet}) < len(alphabet) or not alphabet.isascii() or not alphabet.isprintable():
         raise ValueError(
-            f"alphabet must be {', '.join(ALPHABETS)} or letters that differ, got {shown(given)!r}."
+            f"alphabet must be {', '.join(ALPHABETS)} or letters that differ, got '{shown(given)}'."
         )
     if " " in alphabet or ">" in alphabet:
-        raise ValueError(f"alphabet must have neither blanks nor >, got {shown(given)!r}.")
+        raise ValueError(f"alphabet must have neither blanks nor >, got '{shown(given)}'.")
     if num_states is not None and len(alphabet) != num_states:
         raise ValueError(
             f"alphabet must have a letter for each of the model's {num_states} states, got "
@@ -136,7 +135,7 @@ def _alphabet(given: str | None, num_states: int | None, letters: bytes) -> str:
 
 
 def _unknown(path: str | Path, name: str, letter: str, column: int, alphabet: str) -> Refusal:
-    where = f"{path} has the letter {shown(letter)!r} at place {column} of {shown(name)!r}"
+    where = f"{path} has the letter '{shown(letter)}' at place {column} of '{shown(name)}'"
     if letter == "." or letter.islower():
         return Refusal(
             f"{where}: dots and lower-case letters are insertions, as in A3M files; remove them with "

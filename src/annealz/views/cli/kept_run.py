@@ -45,9 +45,7 @@ def check_run(run: Path, model: AbstractModel, making: dict[str, Any]) -> None:
         )
 
 
-def resume_kept(
-    run: Path, quiet: bool, go_on: str, model: AbstractModel | None = None
-) -> Estimate:
+def resume_kept(run: Path, quiet: bool, go_on: str, model: AbstractModel | None = None) -> Estimate:
     """The estimate of the run, which is resumed where it is not done; `go_on` as in `run_estimate`."""
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.log_z import resume as resume_run

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from annealz.schedules.terrain import Terrain
     from annealz.workflows.bayes_factor import BayesFactor
     from annealz.workflows.compare import Comparison
-    from annealz.workflows.estimate import Estimate
     from annealz.workflows.entropy import Entropy
+    from annealz.workflows.estimate import Estimate
     from annealz.workflows.exchange.estimate import ExchangeEstimate
     from annealz.workflows.likelihood import Likelihood
     from annealz.workflows.model_table import ModelTable
