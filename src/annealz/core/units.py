@@ -67,6 +67,12 @@ class AbstractUnits(eqx.Module):
     def mean(self, fields) -> Float[Array, "..."]:
         """E[e(l)] given the fields."""
 
+    def entropy(self, fields) -> Float[Array, "..."]:
+        """A(z) - z.E[e(l)], the entropy given the fields, summed over the units, where r(l) = 0."""
+        if self.is_real:
+            raise ValueError(f"the entropy of {type(self).__name__} is not known in closed form.")
+        return self.log_z(fields) - (fields * self.mean(fields)).sum(-1)
+
     @abc.abstractmethod
     def sample(self, bits: Bits, fields, draw: int) -> Float[Array, "chains units"]:
         """Units given their fields."""
@@ -87,6 +93,10 @@ class BernoulliUnits(AbstractUnits):
 
     def mean(self, fields):
         return jax.nn.sigmoid(fields)
+
+    def entropy(self, fields):
+        size = jnp.abs(fields)  # of which nothing cancels
+        return (jax.nn.softplus(-size) + size * jax.nn.sigmoid(-size)).sum(-1)
 
     def sample(self, bits: Bits, fields, draw: int):
         return bits.bernoulli(fields, draw)

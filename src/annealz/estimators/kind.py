@@ -20,6 +20,7 @@ _MORE_SWEEPS = Remedy(words="more sweeps may help")
 _MORE_TEMPERATURES = Remedy(words="more sweeps, more temperatures or another base may help")
 _NESTED = Remedy(method="nested", words="which can")
 _MORE_STEPS = Remedy(words="take more steps")
+_MORE_OF_ALL = Remedy(words="take more chains or steps")
 
 
 class Kind(enum.Enum):
@@ -252,6 +253,19 @@ class Kind(enum.Enum):
         "the conservative log-likelihood lies above the one that it should bound: annealing fits these "
         "data better than the model does, and bounds nothing here",
         None,
+    )
+    # of an entropy
+    FEW_EFFECTIVE_TERMS = (
+        True,
+        "few chains carry the mean log density: ESS {ess:.1f} of {size}, at least {needed} are needed; the "
+        "entropy may be off on either side, and its error too small",
+        _MORE_OF_ALL,
+    )
+    HEAVY_TERMS = (
+        True,
+        "the terms of the mean log density are heavy-tailed: k-hat = {k:.2f}, limit {limit:.2f}; the "
+        "entropy may be off on either side, and its error too small",
+        _MORE_OF_ALL,
     )
     # of replica exchange
     NO_ROUND_TRIPS = (

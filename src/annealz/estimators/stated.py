@@ -24,14 +24,14 @@ __all__ = ["ROUNDING", "stated_interval", "stated_std_err"]
 ROUNDING = 2e-4  # nats
 
 
-def stated_std_err(std_err: float, num_unseen: int | None = None) -> float:
+def stated_std_err(std_err: float, num_unseen: float | None = None) -> float:
     """The standard error with the rest; `num_unseen` is the number of chains of a fitted base."""
     unseen = 0.0 if num_unseen is None else 1 / num_unseen
     return float(np.sqrt(std_err**2 + ROUNDING**2 + unseen**2))
 
 
 def stated_interval(
-    centre: float, interval: tuple[float, float], level: float, num_unseen: int | None = None
+    centre: float, interval: tuple[float, float], level: float, num_unseen: float | None = None
 ) -> tuple[float, float]:
     """The interval around `centre` with the rest."""
     low, high = interval

@@ -52,6 +52,8 @@ class AbstractModel(eqx.Module):
 
     marginals: ClassVar[tuple[str, ...]] = ("visible",)
     """The sets of variables that may be annealed, the others summed out."""
+    sums_out_own: ClassVar[bool] = False
+    """Whether what a path sums out is the model's own, as a colour of an Ising graph: entropy counts it."""
     usual_chains: ClassVar[int] = 1000
     """How many are annealed by default."""
     searched_bases: ClassVar[tuple[str, ...]] = ()

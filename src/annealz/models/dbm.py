@@ -53,6 +53,7 @@ class DBM(AbstractModel):
     visible_means: Float[Array, " visible"] | None
 
     marginals: ClassVar[tuple[str, ...]] = ("hidden", "visible")
+    sums_out_own: ClassVar[bool] = True
 
     def __init__(self, weights, biases, visible_means: ArrayLike | None = None):
         self.weights = tuple(on_device(real_array("weights", w)) for w in weights)

@@ -13,13 +13,14 @@ are annealed with all units, J s s' = 2 J [s = s'] - J, a colour after the other
 States are 0 for spin down and 1 for spin up.
 """
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
+from annealz.core.products import matmul
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.rbm import RBM, real_array
@@ -52,6 +53,8 @@ class Ising(AbstractModel):
     >>> lattice.name, round(annealz.square_ising_log_z(8, 0.3), 3)  # exact
     ('ising-8x8', 50.609)
     """
+
+    sums_out_own: ClassVar[bool] = True
 
     couplings: Float[Array, "units units"]
     fields: Float[Array, " units"]
@@ -117,6 +120,11 @@ class Ising(AbstractModel):
         visible, hidden = _need(self.layers)
         biases = 2 * self.fields - 2 * self.couplings.sum(0)
         return RBM(4 * self.couplings[np.ix_(hidden, visible)], biases[hidden], biases[visible])
+
+    def log_density(self, x: Float[Array, "chains units"], /) -> Float[Array, " chains"]:
+        """log p* of all spins, 0 for down and 1 for up."""
+        spins = 2 * jnp.asarray(x, jnp.float32) - 1
+        return (spins * (0.5 * matmul(spins, self.couplings) + self.fields)).sum(-1)
 
     def check(self) -> None:
         check_couplings(self.couplings)

@@ -6,7 +6,7 @@ The two colours of the checkerboard are the layers of an RBM; the odd one is sum
 log Z is known at any size (`exact_ising.py`). On a side of 2 each neighbour counts twice.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -46,6 +46,8 @@ class SquareIsing(AbstractModel):
     True
     """
 
+    sums_out_own: ClassVar[bool] = True
+
     couplings: Float[Array, "2"]
     field: Float[Array, ""]
     height: int = eqx.field(static=True)
@@ -76,6 +78,14 @@ class SquareIsing(AbstractModel):
         along = float(self.couplings[0]), float(self.couplings[1])
         couplings = lattice_couplings(self.height, self.width, along)
         return Ising(couplings, np.full(self.num_units, self.field))
+
+    def log_density(self, x: Float[Array, "chains units"], /) -> Float[Array, " chains"]:
+        """log p* of all spins row by row, 0 for down and 1 for up."""
+        spins = 2 * jnp.asarray(x, jnp.float32) - 1
+        lattice = spins.reshape(*spins.shape[:-1], self.height, self.width)
+        ahead = [jnp.roll(lattice, -1, axis) for axis in (-1, -2)]
+        pull = self.couplings[0] * ahead[0] + self.couplings[1] * ahead[1] + self.field
+        return (lattice * pull).sum((-2, -1))
 
     @property
     def offset(self) -> float:

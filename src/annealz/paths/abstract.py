@@ -66,6 +66,17 @@ class AbstractPath(eqx.Module):
     def log_ratio(self, x, beta0, beta1) -> Float[Array, " chains"]:
         """log p*_beta1(x) - log p*_beta0(x), never formed as a difference of large numbers."""
 
+    def log_target(self, x) -> Float[Array, " chains"]:
+        """log p*_1 of the annealed variables, without what a kernel carries beside them."""
+        return self.log_density(x, 1.0)
+
+    def latent_entropy(self, x) -> Float[Array, " chains"]:
+        """The entropy at beta = 1 of the variables that were summed out, given the states.
+
+        Zero if there are none; a path that sums variables out must define it for models that count them.
+        """
+        return jax.numpy.zeros(x.shape[0])
+
     def unnamed(self) -> Self:
         """The same from a base without a name, so that bases of one kind share compiled programs."""
 

@@ -90,6 +90,9 @@ class AbstractLayerPath(AbstractLatentPath):
         product = self.to_state(self.latent_units.encode(latent))
         return self.state_bias + beta * (self.state_bias_change + product)
 
+    def latent_entropy(self, x):
+        return self.latent_units.entropy(self.latent_logits(x, 1.0))
+
     def draw_latent(self, bits: Bits, x, beta):
         return self.latent_units.sample(bits, self.latent_logits(x, beta), 0)
 

@@ -132,6 +132,12 @@ class AbstractMixturePath(AbstractPath):
     def log_density(self, x, beta):
         return self.flat.log_density(x, beta) + self.components.log_density(self._encoded(x), beta)
 
+    def log_target(self, x):
+        return self.flat.log_target(x)
+
+    def latent_entropy(self, x):
+        return self.flat.latent_entropy(x)
+
     def log_ratio(self, x, beta0, beta1):
         rest = self.components.log_ratio(self._encoded(x), beta0, beta1)
         return self.flat.log_ratio(x, beta0, beta1) + rest

@@ -128,6 +128,13 @@ class PhasePath(AbstractPath):
             return self.positions.log_density(phase.z, beta) - kinetic
         return self._base(phase) + beta * self.slope(x, beta) - kinetic
 
+    def log_target(self, x):
+        phase = self.split(x)
+        return self.positions.log_target(phase.z) if phase.value is None else phase.value
+
+    def latent_entropy(self, x):
+        return self.positions.latent_entropy(self.split(x).z)
+
     def log_ratio(self, x, beta0, beta1):
         if not self.carries_value:
             return self.positions.log_ratio(self.split(x).z, beta0, beta1)

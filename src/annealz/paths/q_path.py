@@ -79,6 +79,12 @@ class QPath(AbstractPath):
     def log_density(self, x, beta):
         return self.between.log_density(x, 0.0) + self.log_scale + self.above_start(x, beta)
 
+    def log_target(self, x):
+        return self.between.log_target(x)
+
+    def latent_entropy(self, x):
+        return self.between.latent_entropy(x)
+
     def above_start(self, x, beta) -> Float[Array, " chains"]:
         """log p*_beta(x) - log p*_0(x)."""
         return self._above(self._gap(x), beta)

@@ -75,6 +75,9 @@ class TemperedPath(AbstractPath):
     def log_density(self, x, beta):
         return self.base_value(x) + beta * self.slope(x, beta)
 
+    def log_target(self, x):
+        return self.value(x)
+
     def log_ratio(self, x, beta0, beta1):
         return (beta1 - beta0) * self.slope(x, beta0)
 

@@ -38,6 +38,7 @@ from annealz.workflows.second_opinion import SecondOpinion
 from annealz.workflows.settings import AnnealSettings
 
 if TYPE_CHECKING:
+    from annealz.workflows.entropy import Entropy
     from annealz.workflows.problem import Problem
 
 __all__ = ["Estimate"]
@@ -152,7 +153,7 @@ class Estimate(Judged, Drawn):
     @property
     def first_std_err(self) -> float:
         """Standard error of `first_log_z`."""
-        return stated_std_err(self._judgement.std_err, self._num_unseen)
+        return stated_std_err(self._judgement.std_err, self.num_unseen)
 
     @property
     def std_err(self) -> float:
@@ -270,6 +271,30 @@ class Estimate(Judged, Drawn):
             )
         return self.posterior.expectation(what)
 
+    def entropy(self) -> "Entropy":
+        """The entropy of the model, log Z - E[log p*], with its error, from the forward run.
+
+        Of RBMs it is that of the visible units, of Ising, Potts and deep models that of all units, of
+        densities the differential one.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> lattice = annealz.SquareIsing(8, coupling=0.3)
+        >>> estimate = annealz.estimate_log_z(
+        ...     lattice, base="uniform", num_steps=100, num_chains=100, second_opinion=False
+        ... )
+        >>> entropy = estimate.entropy()
+        >>> (
+        ...     entropy.variables,
+        ...     abs(entropy.value - 37.065) < 5 * entropy.std_err,
+        ... )  # Kaufman's formula
+        ('all units', True)
+        """
+        from annealz.workflows.entropy import entropy_of
+
+        return entropy_of(self)
+
     @property
     def log_weights(self) -> np.ndarray:
         """(chains,): log w of the forward run."""
@@ -294,6 +319,21 @@ class Estimate(Judged, Drawn):
     def num_chains(self) -> int:
         """N, of the forward run."""
         return self.run.num_chains
+
+    @property
+    def num_unseen(self) -> int | None:
+        """N, where the base was fitted to pilots and no exact draws were seen.
+
+        Examples
+        --------
+        >>> import annealz
+        >>> from annealz.testing import random_rbm
+        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+        >>> estimate.num_unseen is None  # the uniform base is not fitted
+        True
+        """
+        is_seen = self.settings.draws == "exact"
+        return self.num_chains if self.base in FITTED and not is_seen else None
 
     @property
     def seed(self) -> int:
@@ -339,7 +379,7 @@ class Estimate(Judged, Drawn):
             return stated_interval(self.log_z, self._better.interval(level), level)
         low, high = self._judgement.interval(level)
         own = self.run.log_z0 + low, self.run.log_z0 + high
-        return stated_interval(self.log_z, own, level, self._num_unseen)
+        return stated_interval(self.log_z, own, level, self.num_unseen)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; what is unknown (the error of a single chain) is None."""
@@ -508,12 +548,6 @@ class Estimate(Judged, Drawn):
     def with_message(self, message: str) -> "Estimate":
         """The same with one thing more to say."""
         return dataclasses.replace(self, extra_messages=(*self.extra_messages, message))
-
-    @property
-    def _num_unseen(self) -> int | None:
-        """The number of chains, where their base was fitted to pilots and no exact draws were seen."""
-        is_seen = self.settings.draws == "exact"
-        return self.num_chains if self.base in FITTED and not is_seen else None
 
     @property
     def _better(self) -> SecondOpinion | None:

@@ -37,9 +37,8 @@ from annealz.estimators.remedy import Remedy
 from annealz.estimators.status import Judged, Status
 from annealz.models.abstract import AbstractModel
 from annealz.models.density import log_densities
-from annealz.models.formats.load import load_binary
+from annealz.models.formats.load import load_model
 from annealz.models.rbm import RBM
-from annealz.training.data.source import DataSource, check_rows
 from annealz.workflows.conservative import (
     NUM_CHAINS,
     NUM_EXAMPLES,
@@ -47,11 +46,12 @@ from annealz.workflows.conservative import (
     conservative_log_z,
 )
 from annealz.workflows.estimate import Estimate
+from annealz.workflows.examples import check_examples, read_examples
 from annealz.workflows.in_options import in_options
 from annealz.workflows.log_z import estimate_log_z
 from annealz.workflows.shown import shown
 
-__all__ = ["Likelihood", "check_examples", "log_likelihood"]
+__all__ = ["Likelihood", "check_conservative", "log_likelihood"]
 
 
 _MOST_ERRORS = 2.0  # by which a bound may lie on the wrong side by chance
@@ -287,9 +287,10 @@ class Likelihood(Judged):
 
 @shown
 def log_likelihood(
-    model: RBM | str | Path,
+    model: AbstractModel | str | Path,
     data: str | Path | np.ndarray,
     *,
+    alphabet: str | None = None,
     estimate: Estimate | None = None,
     conservative: bool = False,
     conservative_examples: int = NUM_EXAMPLES,
@@ -299,13 +300,16 @@ def log_likelihood(
     on_progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Likelihood:
-    """Mean log-likelihood of data under an RBM.
+    """Mean log-likelihood of data under a model.
 
     Parameters
     ----------
-    model : an RBM, the name of a packaged one, or a file
-    data : examples (rows, visible) of zeros and ones, or what `annealz train` takes: mnist, mnist-test or a
-        file, in which values between 0 and 1 are probabilities and drawn once
+    model : a model whose log p* of the visible units is known, the name of a packaged one, or a file
+    data : examples (rows, visible): zeros and ones, states from 0 on, or real numbers, as the visible units
+        are. Or a name, mnist or mnist-test, or a file: of rows, or aligned sequences in FASTA. Of binary
+        units values between 0 and 1 are probabilities, and drawn once.
+    alphabet : of sequences in FASTA: protein, rna, dna, or the letters in the order of their states; by
+        default that of 21 or 5 states
     estimate : log Z of this very model; without it one is made
     conservative : also compute a lower bound, by reverse annealing from a few of the examples
     conservative_examples, conservative_chains : how many of them, and chains for each
@@ -330,18 +334,22 @@ def log_likelihood(
     ... ) < 4 * likelihood.std_err_log_z
     True
     """
-    rbm: Any = model if isinstance(model, AbstractModel) else load_binary(model)[0]
+    target = model if isinstance(model, AbstractModel) else load_model(model)
     if isinstance(data, str | Path):
-        source = DataSource.of(data)
-        data_name, data = source.name, source.examples()
-    rows = check_examples(data, rbm, data_name)
+        data_name, rows, _ = read_examples(data, target, alphabet=alphabet)
+    elif alphabet is not None:
+        raise ValueError("alphabet is for sequences in FASTA, and data is an array: leave one out.")
+    else:
+        rows = check_examples(data, target, data_name)
+    if conservative:
+        check_conservative(target)
     if estimate is None:
         estimate = estimate_log_z(model, on_progress=on_progress, **options)
     elif options:
         raise ValueError(
             f"an estimate is given, and so is {', '.join(options)} to make one: leave one out."
         )
-    elif estimate.settings.model_digest != rbm.digest:
+    elif estimate.settings.model_digest != target.digest:
         raise ValueError(
             f"the estimate is that of another model, {estimate.model}: give its own, or none."
         )
@@ -352,8 +360,9 @@ def log_likelihood(
             "leave out one of them."
         )
     if conservative:
+        assert isinstance(target, RBM)
         below = conservative_log_z(
-            rbm,
+            target,
             rows,
             estimate.schedule,
             num_examples=conservative_examples,
@@ -361,28 +370,15 @@ def log_likelihood(
             seed=estimate.seed,
             on_progress=on_progress,
         )
-    return Likelihood(data_name, log_densities(rbm, rows), estimate, below)
+    return Likelihood(data_name, log_densities(target, rows), estimate, below)
 
 
-def check_examples(data: np.ndarray, model: RBM, name: str = "data") -> np.ndarray:
-    """The data as float32 (rows, visible) zeros and ones; a ValueError says what is wrong."""
-    rows = check_rows(data, name)
+def check_conservative(model: AbstractModel) -> None:
+    """Refuse a model that reverse annealing from examples does not know."""
     if not isinstance(model, RBM):
         raise ValueError(
-            f"the likelihood of data is computed for RBMs only, got {type(model).__name__}."
+            f"conservative is for RBMs of binary units, got a {type(model).__name__}: leave it out."
         )
-    if rows.shape[1] != model.num_visible:
-        raise ValueError(
-            f"{name} has {rows.shape[1]} units per row and the model {model.num_visible} visible units: "
-            "give data of that width."
-        )
-    wrong = (rows != 0) & (rows != 1)
-    if wrong.any():
-        raise ValueError(
-            f"{name} must hold zeros and ones, got {int(wrong.sum()):,} other values of {rows.size:,}, "
-            f"such as {rows[wrong][0]:g}: draw them with annealz.training.data.binarise."
-        )
-    return rows
 
 
 def _error(value: float) -> str:

@@ -273,9 +273,9 @@ def resume(
     """Resume the run in a folder, to the same bits as if it had never stopped.
 
     `observe` must be what the run was started with, and so must a model, path or kernel that the folder
-    cannot hold, because it is not one of annealz's own. A finished run is only read; with the model of
-    a density its posterior comes along. With `client` the workers of a Dask cluster compute it, whether
-    or not they did before. `progress` shows a live bar in a notebook or a terminal.
+    cannot hold, because it is not one of annealz's own. A finished run is only read; with its model it has
+    an entropy, and that of a density its posterior. With `client` the workers of a Dask cluster compute
+    it, whether or not they did before. `progress` shows a live bar in a notebook or a terminal.
 
     Examples
     --------

@@ -116,6 +116,7 @@ def problem_from_arrays(
         path,
         move,
         settings.marginal,
+        is_own_path=not settings.given.path,
         second_path=None if second is None else model.path(second, layer),
         second_kernel=stored("second-kernel"),
     )

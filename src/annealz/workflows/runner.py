@@ -296,13 +296,13 @@ def _probe_of(runs: Runs, log_ratio: float) -> Probe | None:
 def read_estimate(folder: RunFolder, **given: Any) -> Estimate:
     """The estimate of a finished run; nothing is run.
 
-    With what it was `given`, the density at least, the posterior comes along.
+    With the model, if that is `given`, posterior and entropy come along.
     """
     folder.check_done()
     settings = folder.settings()
     assert isinstance(settings, AnnealSettings)
     estimate = estimate_of(settings, folder.runs())
-    if getattr(given.get("model"), "parameters", None) is None:
+    if given.get("model") is None:
         return estimate
     return dataclasses.replace(estimate, problem=folder.problem(settings, **given))
 

@@ -8,13 +8,23 @@ from annealz.core.reading.npy import load_npy
 from annealz.core.storage.archive import load_archive
 from annealz.training.data.idx import read_idx
 
-__all__ = ["read_data"]
+__all__ = ["read_array", "read_data"]
 
 _ITEM = 4  # bytes of a value as float32
 
 
 def read_data(path: str | Path) -> np.ndarray:
     """Rows of data (rows, units), or means (units,), as float32."""
+    array = read_array(path)
+    scale = 255 if array.dtype == np.uint8 and array.max(initial=0) > 1 else 1
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+        array = array.astype(np.float32)
+        array /= scale
+    return array.reshape(len(array), int(np.prod(array.shape[1:]))) if array.ndim > 2 else array
+
+
+def read_array(path: str | Path) -> np.ndarray:
+    """The numbers of a file as they are."""
     path = Path(path)
     if not path.exists() or path.is_dir():
         what = f"{path} is a folder: give a file." if path.is_dir() else f"no data file {path}."
@@ -30,8 +40,4 @@ def read_data(path: str | Path) -> np.ndarray:
         array = read_idx(path, item_size=_ITEM)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{path} must hold real numbers, got dtype {array.dtype}.")
-    scale = 255 if array.dtype == np.uint8 and array.max(initial=0) > 1 else 1
-    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-        array = array.astype(np.float32)
-        array /= scale
-    return array.reshape(len(array), int(np.prod(array.shape[1:]))) if array.ndim > 2 else array
+    return array

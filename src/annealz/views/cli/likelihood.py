@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import shlex
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from annealz.core.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, packaged_models
 from annealz.core.storage.files import write_atomic
 from annealz.views.cli.estimate import drop_scratch, interrupted, run_estimate, settle
+from annealz.views.cli.kept_run import check_run, resume_kept
 from annealz.views.cli.options import (
     Base,
     Chains,
@@ -42,8 +44,6 @@ from annealz.views.cli.show import show_result
 if TYPE_CHECKING:
     import numpy as np
 
-    from annealz.models.rbm import RBM
-    from annealz.workflows.estimate import Estimate
 
 __all__ = ["likelihood"]
 
@@ -55,8 +55,15 @@ def likelihood(
     data: Annotated[
         str | None,
         typer.Argument(
-            help="mnist-test (default for models of MNIST), mnist, or a file of rows in "
-            "[0, 1]: npy, npz, IDX (gz or not).",
+            help="mnist-test (default for models of MNIST), mnist, a file of rows (npy, npz, IDX), or "
+            "aligned sequences in FASTA.",
+            show_default=False,
+        ),
+    ] = None,
+    alphabet: Annotated[
+        str | None,
+        typer.Option(
+            help="Of sequences: protein, rna, dna, or the letters in the order of their states.",
             show_default=False,
         ),
     ] = None,
@@ -93,15 +100,17 @@ def likelihood(
     quiet: Quiet = False,
 ) -> None:
     """Mean log-likelihood of DATA under MODEL, with the error of log Z and that of the data apart."""
-    from annealz.models.formats.load import load_binary
+    from annealz.models.formats.load import read_model
     from annealz.models.formats.naming import MappedFile
-    from annealz.training.data.source import DataSource
+    from annealz.workflows.examples import read_examples
     from annealz.workflows.folder import RunFolder
-    from annealz.workflows.likelihood import check_examples, log_likelihood
+    from annealz.workflows.likelihood import check_conservative, log_likelihood
 
     model = MappedFile.of(model, names)
-    rbm, meta = load_binary(model)
-    source = DataSource.of(data or _default_data(model, meta), mnist)
+    target, meta = read_model(model)
+    chosen = data or _default_data(model, meta)
+    if conservative:
+        check_conservative(target)
     if per_example is not None:
         _check_table(per_example, force)
     making: dict[str, Any] = {
@@ -118,10 +127,11 @@ def likelihood(
         "resample": resample,
     }
     if run is not None:
-        _check_run(run, rbm, {**making, "exact": exact, "out": out})
-    rows = check_examples(source.examples(), rbm, source.name)
+        check_run(run, target, {**making, "exact": exact, "out": out})
+    examples = read_examples(chosen, target, alphabet=alphabet, mnist=mnist)
     words = ["annealz", "likelihood", model, *([] if data is None else [data])]
     words += [] if names is None else ["--map", names]
+    words += [] if alphabet is None else ["--alphabet", alphabet]
     words += ["--conservative"] if conservative else []
     words += [] if per_example is None else ["--per-example", str(per_example)]
     words += [] if mnist is None else ["--mnist", str(mnist)]
@@ -138,20 +148,20 @@ def likelihood(
             **making,
         )
     else:
-        estimate, folder = _resume(run, quiet, go_on), RunFolder(run)
+        estimate, folder = resume_kept(run, quiet, go_on), RunFolder(run)
     try:
         with show_progress(quiet or not conservative) as progress:
             result = log_likelihood(
-                rbm,
-                rows,
+                target,
+                examples.rows,
                 estimate=estimate,
                 conservative=conservative,
-                data_name=source.name,
+                data_name=examples.name,
                 on_progress=progress,
             )
         show_result(result, as_json, "log-likelihood")
         if per_example is not None:
-            _save_table(result.log_likelihoods, per_example)
+            _save_table(result.log_likelihoods, per_example, examples.labels)
     except KeyboardInterrupt:
         raise interrupted(folder, go_on, is_kept=True) from None
     except ValueError:
@@ -169,45 +179,6 @@ def _default_data(model: str, meta: dict[str, Any]) -> str:
     raise ValueError(f"DATA is missing: give mnist-test, mnist or a file of rows for {model}.")
 
 
-def _resume(run: Path, quiet: bool, go_on: str) -> Estimate:
-    from annealz.workflows.folder import RunFolder
-    from annealz.workflows.log_z import resume as resume_run
-
-    try:
-        with show_progress(quiet) as progress:
-            return resume_run(run, on_progress=progress)
-    except KeyboardInterrupt:
-        raise interrupted(RunFolder(run), go_on) from None
-
-
-def _check_run(run: Path, model: RBM, making: dict[str, Any]) -> None:
-    """Refuse the run of another model, and options that ask for a new one."""
-    from annealz.workflows.folder import RunFolder
-
-    usual = {
-        "schedule": DEFAULT_SCHEDULE,
-        "seed": 0,
-        "base": "auto",
-        "two_sided": False,
-        "second_opinion": True,
-        "exact": False,
-    }
-    given = [
-        f"--{name.removeprefix('num_').replace('_', '-')}"
-        for name, value in making.items()
-        if value != usual.get(name)
-    ]
-    if given:
-        raise ValueError(
-            f"--run takes log Z from {run}, and {', '.join(given)} would make another: leave one out."
-        )
-    settings = RunFolder(run).settings()
-    if settings.model_digest != model.digest:
-        raise ValueError(
-            f"the run in {run} is that of another model, {settings.model}: give its own."
-        )
-
-
 def _check_table(path: Path, force: bool) -> None:
     """Refuse a file that could not be written, before the work is done."""
     if path.suffix not in _TABLES:
@@ -218,8 +189,8 @@ def _check_table(path: Path, force: bool) -> None:
         raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
 
 
-def _save_table(values: np.ndarray, path: Path) -> None:
-    """One value per example, in their order."""
+def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None = None) -> None:
+    """One value per example, in their order; a table has their labels too, where they have any."""
     import numpy as np
 
     if path.suffix == ".npy":
@@ -227,9 +198,17 @@ def _save_table(values: np.ndarray, path: Path) -> None:
         np.save(buffer, values, allow_pickle=False)
         content: bytes | str = buffer.getvalue()
     else:
-        lines = [f"{i},{value!r}" for i, value in enumerate(values.tolist())]
-        content = "\n".join(["example,log_likelihood", *lines, ""])
+        content = _csv(values, labels)
     try:
         write_atomic(path, content)
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror or error}.") from error
+
+
+def _csv(values: np.ndarray, labels: tuple[str, ...] | None) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["example", "log_likelihood", *([] if labels is None else ["name"])])
+    for i, value in enumerate(values.tolist()):
+        writer.writerow([i, repr(value), *([] if labels is None else [labels[i]])])
+    return text.getvalue()

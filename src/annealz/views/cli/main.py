@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from annealz.views.cli import strict
 from annealz.views.cli.compare import compare
 from annealz.views.cli.doctor import doctor
+from annealz.views.cli.entropy import entropy
 from annealz.views.cli.estimate import estimate
 from annealz.views.cli.evidence import evidence
 from annealz.views.cli.help import Command, show_no_types
@@ -61,6 +62,11 @@ _EXAMPLES: dict[Callable[..., None], str] = {
     likelihood: """
         annealz likelihood mnist-pcd-500
         annealz likelihood model.npz rows.npy --conservative
+        annealz likelihood potts.npz sequences.fasta --per-example p.csv
+    """,
+    entropy: """
+        annealz entropy mnist-pcd-20
+        annealz entropy lattice.npz --steps 2000 --json
     """,
     train: """
         annealz train mnist -o digits.npz

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from annealz.schedules.terrain import Terrain
     from annealz.workflows.bayes_factor import BayesFactor
     from annealz.workflows.compare import Comparison
+    from annealz.workflows.entropy import Entropy
     from annealz.workflows.estimate import Estimate
     from annealz.workflows.exchange.estimate import ExchangeEstimate
     from annealz.workflows.likelihood import Likelihood
@@ -33,6 +34,7 @@ __all__ = [
     "bayes_factor_html",
     "comparison_html",
     "curve",
+    "entropy_html",
     "estimate_html",
     "exchange_estimate_html",
     "exchange_html",
@@ -96,6 +98,12 @@ def likelihood_html(likelihood: Likelihood) -> str:
     rows = [row for row in likelihood.rows() if row[0] not in hidden]
     number = f"{_number(likelihood.log_likelihood, likelihood.std_err)} nats per example"
     return _page("log-likelihood", number, likelihood.status, rows, likelihood.messages)
+
+
+def entropy_html(entropy: Entropy) -> str:
+    rows = [row for row in entropy.rows() if row[0] not in ("entropy", "status")]
+    number = f"{_number(entropy.value, entropy.std_err)} nats"
+    return _page("entropy", number, entropy.status, rows, entropy.messages)
 
 
 def posterior_html(posterior: Posterior) -> str:
