@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,8 +118,6 @@ def estimate(
     quiet: Quiet = False,
 ) -> None:
     """Estimate log Z of MODEL."""
-    from annealz.training.data.array import read_data
-
     method = check_method(context, method)
     check_plot(plot)
     check_page(report)
@@ -141,7 +137,7 @@ def estimate(
     common: dict[str, Any] = {
         "exact": exact,
         "base": base,
-        "data": None if data is None else read_data(data),
+        "data": _data(data),
         "marginal": marginal,
         "seed": seed,
         "force": force,
@@ -181,6 +177,15 @@ def estimate(
     finish(result, folder, plot, report, as_json, context.find_root().obj)
 
 
+def _data(file: Path | None) -> Any:
+    """The rows or means of a file, where one is given."""
+    if file is None:
+        return None
+    from annealz.training.data.array import read_data
+
+    return read_data(file)
+
+
 def _numbers(text: str) -> list[float]:
     """The numbers of an option, separated by commas."""
     try:
@@ -208,7 +213,6 @@ def run_estimate(
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.log_z import estimate_log_z
 
-    threading.Thread(target=_import_late, daemon=True).start()
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
@@ -232,11 +236,6 @@ def run_estimate(
         drop_scratch(folder)
         raise
     return result, folder
-
-
-def _import_late() -> None:
-    """What the diagnosis needs, while the first programs are compiled."""
-    importlib.import_module("arviz_stats.base.array")
 
 
 def _show_forecast(ahead: Forecast) -> None:
