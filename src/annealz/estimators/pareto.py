@@ -1,7 +1,7 @@
 """The tail of importance weights: k-hat of Pareto smoothed importance sampling, of which only k is needed.
 
-The M largest of N weights, M = 3 √N (a fifth of them up to N = 225), less the largest of the others, are taken
-as draws x_1 <= ... <= x_M of a generalised Pareto law of shape k and scale s,
+The M largest of N weights, M = 3 √N (a fifth of them up to N = 225), less the largest of the others, are
+taken as draws x_1 <= ... <= x_M of a generalised Pareto law of shape k and scale s,
 
     log f(x) = -log s - (1/k + 1) log(1 + k x / s)
 

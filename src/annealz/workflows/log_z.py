@@ -107,10 +107,11 @@ def estimate_log_z(
     schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
         an array of betas, or a Schedule. The pilot that some names need is charged, and uses random
         streams of its own.
-    num_steps : K; 10,000 by default; with `target_std_err`, and of a density, what the survey predicts
-    num_chains : N; 1,000 by default, of a density 256. A model of at most 10 binary units to anneal, of which
-        nothing else is asked, takes a simpler way: its exact log Z instead of a search for bases and a
-        second opinion, and 1,000 steps, or more where the survey predicts that they are needed.
+    num_steps : K; 10,000 by default; with `target_std_err`, and of a density, what the survey predicts.
+        Where neither steps nor chains are given, nor a base, a schedule or another wish, a model that
+        anneals at most 10 binary units takes a simpler way: its exact log Z instead of a search for bases
+        and a second opinion, and 1,000 steps, or more where the survey predicts that they are needed.
+    num_chains : N; 1,000 by default, of a density 256
     base : where the path starts: a base, or a name that the model knows; of an RBM base-rate, uniform,
         visible-bias, fitted, auto. auto is the base rate where the data's means are known; elsewhere, of
         models with several bases, pilots look for the mass and choose, as they do with fitted.
