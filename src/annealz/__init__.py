@@ -57,15 +57,15 @@ if TYPE_CHECKING:
     from annealz.models import exact_marginals as exact_marginals
     from annealz.models import exact_samples as exact_samples
     from annealz.models import from_dimod as from_dimod
-    from annealz.models import from_numpyro as from_numpyro
-    from annealz.models import from_prior as from_prior
-    from annealz.models import from_pymc as from_pymc
     from annealz.models import square_ising_log_z as square_ising_log_z
     from annealz.models.formats import load_model as load_model
     from annealz.models.formats import load_trajectory as load_trajectory
     from annealz.models.formats import model_record as model_record
     from annealz.models.formats import save_model as save_model
     from annealz.models.formats import save_rbm as save_rbm
+    from annealz.models.from_numpyro import from_numpyro as from_numpyro
+    from annealz.models.from_prior import from_prior as from_prior
+    from annealz.models.from_pymc import from_pymc as from_pymc
     from annealz.models.trajectory import TrajectoryPath as TrajectoryPath
     from annealz.paths import AbstractPath as AbstractPath
     from annealz.paths import GaussianMomentPath as GaussianMomentPath
@@ -135,7 +135,10 @@ else:
         "workflows.log_z": "estimate_log_z resume",
         "models": "DBM RBM AbstractModel BinaryQuadratic DiscreteDensity FactorGraph GaussianRBM Ising "
         "LayeredRBM LogDensity Potts SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples "
-        "from_dimod from_numpyro from_prior from_pymc square_ising_log_z",
+        "from_dimod square_ising_log_z",
+        "models.from_numpyro": "from_numpyro",
+        "models.from_prior": "from_prior",
+        "models.from_pymc": "from_pymc",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",

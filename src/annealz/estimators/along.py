@@ -14,9 +14,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 
 if TYPE_CHECKING:
+    from scipy.interpolate import CubicHermiteSpline
+
     from annealz.engine.run import Run
 
 __all__ = ["Along", "check_betas", "check_forward", "log_z_along", "slopes_of"]
@@ -89,8 +90,10 @@ def check_forward(run: "Run") -> None:
         )
 
 
-def _hermite(knots: np.ndarray, log_z: np.ndarray, slopes: np.ndarray) -> CubicHermiteSpline:
+def _hermite(knots: np.ndarray, log_z: np.ndarray, slopes: np.ndarray) -> "CubicHermiteSpline":
     """The interpolant; `slopes` lacks that of the first knot."""
+    from scipy.interpolate import CubicHermiteSpline  # a third of a second
+
     first = 2 * (log_z[1] - log_z[0]) / (knots[1] - knots[0]) - slopes[0]
     return CubicHermiteSpline(knots, log_z, np.concatenate([[first], slopes]))
 

@@ -46,8 +46,7 @@ The limit of 0.25 was chosen on 60 other runs of each of these models, which gav
 import dataclasses
 
 import numpy as np
-from scipy.special import log_expit
-from scipy.stats import f as f_law
+from scipy.special import fdtri, log_expit
 
 __all__ = ["Kinship", "kinship", "related_bar", "related_std_err"]
 
@@ -102,7 +101,7 @@ def kinship(reverse: np.ndarray, ancestors: np.ndarray) -> Kinship:
         return Kinship(count, 1.0, 1.0)
     typical = (total - (sizes**2).sum() / total) / (count - 1)
     ratio = between / within
-    widest = ratio / float(f_law.ppf(1 - _LEVEL, count - 1, total - count))
+    widest = ratio / float(fdtri(count - 1, total - count, 1 - _LEVEL))  # quantile of an F law
     correlation, upper = (float((f - 1) / (f - 1 + typical)) for f in (ratio, widest))
     return Kinship(count, correlation, upper)
 

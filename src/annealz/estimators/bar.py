@@ -37,7 +37,6 @@ bootstrap over both sides was no better.
 import dataclasses
 
 import numpy as np
-from scipy.optimize import elementwise
 from scipy.special import expit, log_expit, ndtri
 
 __all__ = ["Bar", "bar"]
@@ -93,6 +92,8 @@ def _root(pooled: np.ndarray, num_reverse: int) -> np.ndarray:
 
     def tilt(x, row):
         return _tilt(pooled[row], x[..., None], num_reverse)
+
+    from scipy.optimize import elementwise  # a third of a second
 
     found = elementwise.find_root(tilt, bracket, args=(rows,), tolerances={"xatol": _TOLERANCE})
     return found.x

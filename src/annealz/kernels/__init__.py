@@ -1,13 +1,34 @@
 """Transitions that leave p_beta invariant."""
 
-from annealz.kernels.abstract import AbstractKernel as AbstractKernel
-from annealz.kernels.clusters import Clusters as Clusters
-from annealz.kernels.colours import ColourGibbs as ColourGibbs
-from annealz.kernels.gibbs import BlockGibbs as BlockGibbs
-from annealz.kernels.gradient_gibbs import GradientGibbs as GradientGibbs
-from annealz.kernels.hais import HAIS as HAIS
-from annealz.kernels.hmc import HMC as HMC
-from annealz.kernels.hmc import MALA as MALA
-from annealz.kernels.metropolis import RandomWalk as RandomWalk
-from annealz.kernels.metropolised import Metropolised as Metropolised
-from annealz.kernels.unit_gibbs import UnitGibbs as UnitGibbs
+from typing import TYPE_CHECKING
+
+from annealz.core.later import later
+
+if TYPE_CHECKING:
+    from annealz.kernels.abstract import AbstractKernel as AbstractKernel
+    from annealz.kernels.clusters import Clusters as Clusters
+    from annealz.kernels.colours import ColourGibbs as ColourGibbs
+    from annealz.kernels.gibbs import BlockGibbs as BlockGibbs
+    from annealz.kernels.gradient_gibbs import GradientGibbs as GradientGibbs
+    from annealz.kernels.hais import HAIS as HAIS
+    from annealz.kernels.hmc import HMC as HMC
+    from annealz.kernels.hmc import MALA as MALA
+    from annealz.kernels.metropolis import RandomWalk as RandomWalk
+    from annealz.kernels.metropolised import Metropolised as Metropolised
+    from annealz.kernels.unit_gibbs import UnitGibbs as UnitGibbs
+else:
+    __getattr__ = later(
+        __name__,
+        {
+            "abstract": "AbstractKernel",
+            "clusters": "Clusters",
+            "colours": "ColourGibbs",
+            "gibbs": "BlockGibbs",
+            "gradient_gibbs": "GradientGibbs",
+            "hais": "HAIS",
+            "hmc": "HMC MALA",
+            "metropolis": "RandomWalk",
+            "metropolised": "Metropolised",
+            "unit_gibbs": "UnitGibbs",
+        },
+    )

@@ -1,24 +1,47 @@
 """Unnormalised distributions."""
 
-from annealz.models.abstract import AbstractModel as AbstractModel
-from annealz.models.binary_quadratic import BinaryQuadratic as BinaryQuadratic
-from annealz.models.binary_quadratic import from_dimod as from_dimod
-from annealz.models.dbm import DBM as DBM
-from annealz.models.discrete_density import DiscreteDensity as DiscreteDensity
-from annealz.models.exact import exact_log_z as exact_log_z
-from annealz.models.exact import exact_marginals as exact_marginals
-from annealz.models.exact import exact_samples as exact_samples
-from annealz.models.exact_ising import CRITICAL_COUPLING as CRITICAL_COUPLING
-from annealz.models.exact_ising import square_ising_log_z as square_ising_log_z
-from annealz.models.factor_graph import FactorGraph as FactorGraph
-from annealz.models.from_numpyro import from_numpyro as from_numpyro
-from annealz.models.from_prior import from_prior as from_prior
-from annealz.models.from_pymc import from_pymc as from_pymc
-from annealz.models.gaussian_rbm import GaussianRBM as GaussianRBM
-from annealz.models.ising import Ising as Ising
-from annealz.models.ising_lattice import SquareIsing as SquareIsing
-from annealz.models.layered_rbm import LayeredRBM as LayeredRBM
-from annealz.models.log_density import LogDensity as LogDensity
-from annealz.models.potts import Potts as Potts
-from annealz.models.rbm import RBM as RBM
-from annealz.models.softmax_rbm import SoftmaxRBM as SoftmaxRBM
+from typing import TYPE_CHECKING
+
+from annealz.core.later import later
+
+if TYPE_CHECKING:
+    from annealz.models.abstract import AbstractModel as AbstractModel
+    from annealz.models.binary_quadratic import BinaryQuadratic as BinaryQuadratic
+    from annealz.models.binary_quadratic import from_dimod as from_dimod
+    from annealz.models.dbm import DBM as DBM
+    from annealz.models.discrete_density import DiscreteDensity as DiscreteDensity
+    from annealz.models.exact import exact_log_z as exact_log_z
+    from annealz.models.exact import exact_marginals as exact_marginals
+    from annealz.models.exact import exact_samples as exact_samples
+    from annealz.models.exact_ising import CRITICAL_COUPLING as CRITICAL_COUPLING
+    from annealz.models.exact_ising import square_ising_log_z as square_ising_log_z
+    from annealz.models.factor_graph import FactorGraph as FactorGraph
+    from annealz.models.gaussian_rbm import GaussianRBM as GaussianRBM
+    from annealz.models.ising import Ising as Ising
+    from annealz.models.ising_lattice import SquareIsing as SquareIsing
+    from annealz.models.layered_rbm import LayeredRBM as LayeredRBM
+    from annealz.models.log_density import LogDensity as LogDensity
+    from annealz.models.potts import Potts as Potts
+    from annealz.models.rbm import RBM as RBM
+    from annealz.models.softmax_rbm import SoftmaxRBM as SoftmaxRBM
+else:
+    __getattr__ = later(
+        __name__,
+        {
+            "abstract": "AbstractModel",
+            "binary_quadratic": "BinaryQuadratic from_dimod",
+            "dbm": "DBM",
+            "discrete_density": "DiscreteDensity",
+            "exact": "exact_log_z exact_marginals exact_samples",
+            "exact_ising": "CRITICAL_COUPLING square_ising_log_z",
+            "factor_graph": "FactorGraph",
+            "gaussian_rbm": "GaussianRBM",
+            "ising": "Ising",
+            "ising_lattice": "SquareIsing",
+            "layered_rbm": "LayeredRBM",
+            "log_density": "LogDensity",
+            "potts": "Potts",
+            "rbm": "RBM",
+            "softmax_rbm": "SoftmaxRBM",
+        },
+    )

@@ -13,7 +13,6 @@ varies little; where it does not, an error says so, and the quadrature solves th
 from typing import Any
 
 import numpy as np
-from scipy.integrate import cumulative_trapezoid
 
 from annealz.schedules.terrain import Terrain
 
@@ -26,6 +25,8 @@ _TOLERANCE = 1e-9
 
 def fixed_point(terrain: Terrain, times: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
     """beta at these times, and the number of iterations with the residual they left."""
+    from scipy.integrate import cumulative_trapezoid  # a third of a second
+
     grid, g = terrain.on_grid()
     derivative = np.gradient(np.log(g), grid)
     t = np.linspace(0, 1, _NUM_TIMES)

@@ -4,7 +4,8 @@ m(beta) = dt/dbeta,  ∫ m dbeta = 1,     t(beta) = ∫_0^beta m,     beta(t) it
 """
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+
+from annealz.core.pchip import pchip
 
 __all__ = ["clock", "cross", "normalised"]
 
@@ -26,4 +27,4 @@ def cross(grid: np.ndarray, dwell: np.ndarray, times: np.ndarray) -> np.ndarray:
     """beta at these times, monotone."""
     time = clock(grid, normalised(grid, dwell))
     moving = np.concatenate([[True], np.diff(time) > 0])
-    return PchipInterpolator(time[moving], grid[moving])(times)
+    return pchip(time[moving], grid[moving], times)

@@ -16,7 +16,6 @@ Methods: "quadrature" is this closed form; "fixed_point" is the paper's own iter
 """
 
 import numpy as np
-from scipy.optimize import brentq
 
 from annealz.schedules.decelerate import check_max_step, decelerate
 from annealz.schedules.fixed_point import fixed_point
@@ -116,5 +115,7 @@ def _limited(dwell: np.ndarray, grid: np.ndarray, speed: float) -> np.ndarray:
     while excess(high) > 0 and high < 64:
         high *= 2
     if excess(high) < 0:
+        from scipy.optimize import brentq  # a third of a second
+
         high = float(np.asarray(brentq(excess, 0.0, high, xtol=1e-13)))
     return np.maximum(dwell * np.exp(-high), 1 / speed)

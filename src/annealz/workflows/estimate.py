@@ -512,9 +512,12 @@ class Estimate(Judged, Drawn):
 
     @property
     def status_in_words(self) -> str:
-        """The status, and whether there was a second opinion."""
-        has_none = self.second_opinion is None
-        return f"{self.status.value}, without a second opinion" if has_none else self.status.value
+        """The status, and whether there was a second opinion, or the exact value served as one."""
+        if self.second_opinion is not None:
+            return self.status.value
+        is_known = self.settings.second_opinion and self.exact_log_z is not None
+        instead = "checked against the exact value" if is_known else "without a second opinion"
+        return f"{self.status.value}, {instead}"
 
     def _opinion_in_words(self, opinion: SecondOpinion) -> str:
         error = _in_words(finite_or_none(opinion.std_err))

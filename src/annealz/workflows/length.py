@@ -38,6 +38,7 @@ TIME_RESERVE = 0.8
 _SHORT_SURVEY = 4_000  # sweeps
 _VARIANCE = 0.05  # of log w, that a density's steps aim at by default
 _LEAST_STEPS = 50
+_SIMPLE_STEPS = 1000  # of a model whose states can be listed, at least
 
 OnProgress = Callable[[Progress], None] | None
 OnForecast = Callable[[Forecast], None] | None
@@ -98,7 +99,7 @@ def choose_length(
 def _is_sized(problem: Problem, schedule: Any) -> bool:
     """Whether the survey decides how many steps there are by default: where evaluations are counted."""
     return (
-        problem.kernel.evaluations is not None
+        (problem.kernel.evaluations is not None or problem.is_simple)
         and _is_name(schedule)
         and named_rule(schedule).predicts_variance
     )
@@ -121,9 +122,11 @@ def _by_survey(
         )
         sweeps, starts = sweeps + terrain.sweeps, starts + terrain.provenance.get("starts", 0)
         action = make_schedule(rule, 1, terrain).provenance["predicted_variance"]
-        steps = int(np.clip(np.ceil(action / _VARIANCE), _LEAST_STEPS, DEFAULT_NUM_STEPS))
+        least = _SIMPLE_STEPS if problem.is_simple else _LEAST_STEPS
+        steps = int(np.clip(np.ceil(action / _VARIANCE), least, DEFAULT_NUM_STEPS))
         wanted = int(MIXING_SHARE * steps * num_chains)
-        if wanted <= 2 * budget or budget > _SHORT_SURVEY:
+        is_enough = problem.is_simple and steps == least
+        if is_enough or wanted <= 2 * budget or budget > _SHORT_SURVEY:
             break
         budget = wanted
     begin(on_progress, "schedule")

@@ -21,8 +21,6 @@ from annealz.core.storage.lock import alone, holding
 from annealz.engine.anneal import Progress
 from annealz.engine.blocks import check_memory
 from annealz.engine.cluster.current import clustered
-from annealz.engine.exchange.exchange import exchange
-from annealz.engine.exchange.ladder import LEAST_SWEEPS
 from annealz.engine.progress import begin, in_stage
 from annealz.engine.resampling import Resampling, island_size
 from annealz.engine.reverse import check_start
@@ -33,7 +31,6 @@ from annealz.paths.abstract import AbstractPath
 from annealz.paths.bases.abstract import AbstractBase
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.estimate import Estimate
-from annealz.workflows.exchange.log_z import resume_exchange
 from annealz.workflows.folder import RunFolder
 from annealz.workflows.length import TIME_RESERVE, Length, choose_length
 from annealz.workflows.options import DEFAULT_NUM_CHAINS, Options
@@ -110,7 +107,10 @@ def estimate_log_z(
     schedule : a name (mixing, linear, sm08, gms13, varopt, varopt-0.009, varopt-fixed-point), a file,
         an array of betas, or a Schedule. The pilot that some names need is charged, and uses random
         streams of its own.
-    num_steps : K; 10,000 by default; with `target_std_err`, and of a density, what the survey predicts
+    num_steps : K; 10,000 by default; with `target_std_err`, and of a density, what the survey predicts.
+        Where neither steps nor chains are given, nor a base, a schedule or another wish, a model that
+        anneals at most 10 binary units takes a simpler way: its exact log Z instead of a search for bases
+        and a second opinion, and 1,000 steps, or more where the survey predicts that they are needed.
     num_chains : N; 1,000 by default, of a density 256
     base : where the path starts: a base, or a name that the model knows; of an RBM base-rate, uniform,
         visible-bias, fitted, auto. auto is the base rate where the data's means are known; elsewhere, of
@@ -209,6 +209,8 @@ def estimate_log_z(
         model, base=base, data=data, marginal=marginal, path=path, kernel=kernel
     )
     options = dataclasses.replace(options, usual_chains=problem.model.usual_chains)
+    if options.is_default and asked.is_default and not given.names:
+        problem = problem.simple()
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
@@ -292,6 +294,8 @@ def resume(
     asked = folder.inputs()[0]
     check_model(model, asked, f"in {folder.path}")  # of a finished run too, which is only read
     if isinstance(asked, ExchangeSettings):  # another kind of run, and of result
+        from annealz.workflows.exchange.log_z import resume_exchange
+
         return resume_exchange(out, **given, chunk_sweeps=chunk_steps, on_progress=on_progress)  # pyright: ignore
     if folder.is_done():
         return read_estimate(folder, **given)
@@ -312,7 +316,8 @@ def resume(
 def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnProgress) -> Problem:
     """The problem with base and kernel chosen; what the run cannot do is refused before pilots run."""
     num_chains, draws = options.chains, options.draws
-    check_memory(problem.states, num_chains)
+    if not problem.is_simple:
+        check_memory(problem.states, num_chains)
     if options.resample is not None:
         Resampling(options.resample, island_size(num_chains))
     if draws is not None and not options.are_exchanged:
@@ -358,6 +363,9 @@ def _draws(
     if not options.two_sided:
         return None, {}
     if options.are_exchanged:
+        from annealz.engine.exchange.exchange import exchange
+        from annealz.engine.exchange.ladder import LEAST_SWEEPS
+
         begin(on_progress, "draws")
         drawn = exchange(
             problem.states,

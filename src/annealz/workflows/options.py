@@ -50,6 +50,18 @@ class Options:
         return self.usual_chains if self.num_chains is None else self.num_chains
 
     @property
+    def is_default(self) -> bool:
+        """Whether neither length nor method of the run is asked for, and a second opinion not refused."""
+        asked = (
+            self.num_steps,
+            self.num_chains,
+            self.target_std_err,
+            self.max_seconds,
+            self.resample,
+        )
+        return self.second_opinion and not self.two_sided and asked == (None,) * len(asked)
+
+    @property
     def are_exchanged(self) -> bool:
         """Whether the reverse run starts from draws of replica exchange."""
         return isinstance(self.draws, str)

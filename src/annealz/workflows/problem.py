@@ -20,9 +20,8 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.load import read_model
-from annealz.models.log_density import LogDensity
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases.bernoulli import ROWS_OF_MEANS
+from annealz.paths.bases.bernoulli import ROWS_OF_MEANS, BernoulliBase
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.increments import from_increments
 from annealz.schedules.mixing import mixing
@@ -30,12 +29,12 @@ from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.workflows.hints import hint
 from annealz.workflows.pilots.base_search import choose_second, search_bases
-from annealz.workflows.pilots.densities.search import search_density
 from annealz.workflows.settings import Given, SecondBase
 
 __all__ = ["Problem", "choose_problem"]
 
 _USUAL_CHAINS = 1000
+_FEW_UNITS = 10  # of two states each: fewer states than a run has chains
 _TUNING_SHARE, _LEAST_TUNING = 0.02, 3000
 _STEPS_A_TEMPERATURE = 1.5  # times their number: steps of the second run of a density
 _LEAST_SECOND_STEPS, _MOST_SECOND_STEPS = 50, 1000
@@ -81,6 +80,8 @@ class Problem:
     """Of one value of a density, where it was measured."""
     findings: tuple[Finding, ...] = ()
     """What pilots found that speaks against annealing."""
+    is_simple: bool = False
+    """Whether the exact log Z stands for the search of bases and the second opinion."""
 
     def prepared(
         self,
@@ -128,7 +129,7 @@ class Problem:
             pilot_seconds=self.pilot_seconds + seconds + tuned.seconds,
             pilot_evaluations=self.pilot_evaluations + starts + tuned.starts,
             is_open=False,
-            base_reason=None if found is None else found.reason,
+            base_reason=self.base_reason if found is None else found.reason,
             second_path=None if second is None else second.path,
             second_terrain=None if second is None else second.terrain,
             findings=findings,
@@ -138,6 +139,9 @@ class Problem:
         self, seed: int, num_steps: int, num_chains: int, second_opinion: bool
     ) -> "Problem":
         """The same of a density, whose bases come with kernels of their own."""
+        from annealz.models.log_density import LogDensity
+        from annealz.workflows.pilots.densities.search import search_density
+
         assert isinstance(self.model, LogDensity)
         found = search_density(self.model, self.kernel, name=self.wanted_base, seed=seed)
         path = self.model.path(found.first)
@@ -170,10 +174,30 @@ class Problem:
             findings=(*self.findings, *found.findings),
         )
 
+    def simple(self) -> "Problem":
+        """The same without a search for bases and a second opinion, where the model has few states.
+
+        Every chain can come to every one of them, and the exact log Z, which no estimate may contradict,
+        says more than a second one.
+        """
+        flat = self.model.flat_base()
+        if not isinstance(flat, BernoulliBase) or flat.num_units > _FEW_UNITS or self.is_fitted:
+            return self
+        if self.known_log_z() is None:
+            return self
+        path = self.model.path(flat, self.marginal or self.model.marginals[0])
+        path = path if self.is_open else self.path
+        reason = (
+            f"the exact log Z of {2**flat.num_units:,} states is known, no other base was tried"
+        )
+        return dataclasses.replace(
+            self, path=path, is_simple=True, is_open=False, base_reason=reason
+        )
+
     def is_searched(self, second_opinion: bool) -> bool:
         """Whether `prepared` will look for a base, the first or the second."""
         wants_second = second_opinion and self.is_own_path and bool(self.model.named_bases())
-        return self.is_open or wants_second
+        return self.is_open or (wants_second and not self.is_simple)
 
     @property
     def states(self) -> AbstractPath:

@@ -7,6 +7,7 @@ reproduces it reads them here.
 import dataclasses
 from typing import Annotated, Any, ClassVar
 
+from annealz.core.names import DEFAULT_SCHEDULE
 from annealz.core.reading.fields import (
     Table,
     finite,
@@ -79,6 +80,12 @@ class AnnealAsked(Asked):
     num_chains: Annotated[int | None, optional(whole)]
     observe: Annotated[list[str], list_of(text)]
     """Names of what is observed."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether all that is left to the model is left to it."""
+        is_plain = self.schedule == DEFAULT_SCHEDULE and self.base == "auto"
+        return is_plain and not self.data and self.marginal is None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,8 @@ is interpolated in Lambda monotonically (PCHIP).
 """
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+
+from annealz.core.pchip import pchip
 
 __all__ = ["LEAST_SWEEPS", "check_ladder", "equal_rejection", "interpolated", "round_lengths"]
 
@@ -37,7 +38,7 @@ def equal_rejection(betas: np.ndarray, rejections: np.ndarray) -> np.ndarray:
     """As many betas, with the barrier shared equally among the pairs."""
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejections, _LEAST_REJECTION))])
     wanted = np.linspace(0, barrier[-1], betas.size)
-    new = PchipInterpolator(barrier, betas)(wanted)
+    new = pchip(barrier, betas, wanted)
     new = np.maximum.accumulate(np.clip(new, 0, 1))
     room = _LEAST_STEP * np.arange(betas.size)
     new = np.maximum.accumulate(new - room) + room  # at least one step apart
@@ -48,7 +49,7 @@ def equal_rejection(betas: np.ndarray, rejections: np.ndarray) -> np.ndarray:
 
 def interpolated(betas: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Values known at these betas, at others."""
-    return PchipInterpolator(betas, values)(at)
+    return pchip(betas, values, at)
 
 
 def check_ladder(betas, num_rungs: int) -> np.ndarray:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,7 +128,6 @@ def estimate(
 ) -> None:
     """Estimate log Z of MODEL."""
     from annealz.models.formats.naming import MappedFile
-    from annealz.training.data.array import read_data
 
     model = MappedFile.of(model, names)
     method = check_method(context, method)
@@ -153,7 +150,7 @@ def estimate(
     common: dict[str, Any] = {
         "exact": exact,
         "base": base,
-        "data": None if data is None else read_data(data),
+        "data": _data(data),
         "marginal": marginal,
         "kernel": kernel,
         "seed": seed,
@@ -195,6 +192,15 @@ def estimate(
     finish(result, folder, plot, report, as_json, arguments, shown_in(result, log10))
 
 
+def _data(file: Path | None) -> Any:
+    """The rows or means of a file, where one is given."""
+    if file is None:
+        return None
+    from annealz.training.data.array import read_data
+
+    return read_data(file)
+
+
 def _numbers(text: str) -> list[float]:
     """The numbers of an option, separated by commas."""
     try:
@@ -222,7 +228,6 @@ def run_estimate(
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.log_z import estimate_log_z
 
-    threading.Thread(target=_import_late, daemon=True).start()
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
@@ -246,11 +251,6 @@ def run_estimate(
         drop_scratch(folder)
         raise
     return result, folder
-
-
-def _import_late() -> None:
-    """What the diagnosis needs, while the first programs are compiled."""
-    importlib.import_module("arviz_stats.base.array")
 
 
 def _show_forecast(ahead: Forecast) -> None:

@@ -30,7 +30,7 @@ streams of their own and enter no weight.
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,6 @@ from annealz.core.random import derive_seed
 from annealz.core.units import BernoulliUnits
 from annealz.core.weights import delta_std_err, effective_sample_size, flattened, log_mean
 from annealz.engine.anneal import Progress, anneal
-from annealz.engine.exchange.exchange import exchange
-from annealz.engine.exchange.result import Exchange
 from annealz.engine.progress import in_stage
 from annealz.engine.resampling import island_unit
 from annealz.engine.run import Run
@@ -61,6 +59,9 @@ from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
+
+if TYPE_CHECKING:
+    from annealz.engine.exchange.result import Exchange
 
 __all__ = ["BaseChoice", "Scout", "choose_second", "search_bases", "second_chains"]
 
@@ -210,11 +211,13 @@ class _Searcher:
             std_err = delta_std_err(run.log_weights)
         return Scout(base, path, terrain, float(log_z), float(std_err), run)
 
-    def exchanged(self) -> Exchange | None:
+    def exchanged(self) -> "Exchange | None":
         """Replicas between the flat base and the model; None where they would have too few sweeps."""
         num_sweeps = int(_PILOT_SHARE * self.sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
         if num_sweeps < _LEAST_EXCHANGE:
             return None
+        from annealz.engine.exchange.exchange import exchange
+
         return exchange(
             self.path(self.model.flat_base()),
             self.kernel,

@@ -15,7 +15,6 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 
 from annealz.core.random import derive_seed
 from annealz.workflows.pilots.densities.evaluator import Evaluator
@@ -79,6 +78,8 @@ def find_modes(evaluator: Evaluator, starts: np.ndarray, known: Sequence[Mode] =
 
     Where there is none, the places where searches ended, which are flat or saddles.
     """
+    from scipy.optimize import minimize  # a third of a second
+
     furthest = _RUNAWAY * max(1.0, float(np.abs(starts).max()))
 
     def objective(x):
