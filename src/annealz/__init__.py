@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from annealz.workflows.compare import compare_schedules as compare_schedules
     from annealz.workflows.conservative import Conservative as Conservative
     from annealz.workflows.conservative import conservative_log_z as conservative_log_z
+    from annealz.workflows.entropy import Entropy as Entropy
     from annealz.workflows.estimate import Estimate as Estimate
     from annealz.workflows.exchange.estimate import ExchangeEstimate as ExchangeEstimate
     from annealz.workflows.exchange.log_z import exchange_log_z as exchange_log_z
@@ -126,6 +127,7 @@ else:
         "workflows.compare": "compare_schedules",
         "workflows.conservative": "Conservative conservative_log_z",
         "workflows.pilots.draws": "approximate_draws",
+        "workflows.entropy": "Entropy",
         "workflows.estimate": "Estimate",
         "models.formats": "load_model load_trajectory model_record save_model save_rbm",
         "estimators.islands": "judge_islands",

@@ -30,6 +30,7 @@ MAKERS = {  # what users never call by its name, and what makes it
     "BayesFactor": "annealz.log_bayes_factor(",
     "ColourGibbs": ".kernel()",
     "Conservative": "annealz.conservative_log_z",
+    "Entropy": ".entropy()",
     "Estimate": "annealz.estimate_log_z",
     "Exchange": "annealz.exchange(",
     "ExchangeEstimate": "annealz.exchange_log_z(",

@@ -50,3 +50,16 @@ def test_nested():
 def test_densities():
     names = run_page("docs/densities.md")
     assert names["estimate"].status.value == names["evidence"].status.value == "ok"
+
+
+def test_entropy():
+    entropy = run_page("docs/entropy.md")["entropy"]
+    assert_within_mc_error(entropy.value, 36.93, entropy.std_err)  # Kaufman's formula
+
+
+def test_likelihood():
+    names = run_page("docs/likelihood.md")
+    found = names["likelihood"]
+    equal = [1, 1]  # neighbours that agree, of -AUU and of AACG
+    want = [0.5 * count - found.estimate.log_z for count in equal]
+    assert found.log_likelihoods == pytest.approx(want, abs=1e-5)

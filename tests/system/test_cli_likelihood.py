@@ -1,5 +1,6 @@
 """`annealz likelihood`: table, JSON, files, one sentence for every bad input, interruption."""
 
+import itertools
 import json
 import os
 import shlex
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
+import annealz
 from annealz.models import exact_samples
 from annealz.models.formats import save_rbm
 from annealz.models.formats.load import read_model
@@ -85,6 +88,70 @@ def test_every_example_to_a_file(capsys, name: str):
     assert values.mean() == pytest.approx(json.loads(out)["log_likelihood"], abs=1e-9)
     assert f"{name} exists" in refused(capsys, *command)
     assert run(capsys, *command, "--force")[0] == 0
+
+
+@pytest.fixture
+def sequences() -> np.ndarray:
+    """All sequences of a Potts model in p.npz, of four units and the states -ACGU, in s.fasta."""
+    generator = np.random.default_rng(0)
+    couplings = np.triu(generator.normal(0, 0.7, (4, 4)), 1)
+    model = annealz.Potts(couplings + couplings.T, 5, generator.normal(0, 0.5, (4, 5)))
+    annealz.save_model("p.npz", model)
+    rows = np.array(list(itertools.product(range(5), repeat=4)))
+    records = [f">s{i} x\n{''.join('-ACGU'[k] for k in row)}\n" for i, row in enumerate(rows)]
+    Path("s.fasta").write_text("".join(records))
+    same = rows[:, :, None] == rows[:, None, :]
+    fields = np.asarray(model.fields, np.float64)[np.arange(4), rows].sum(1)
+    return (same * np.asarray(model.couplings, np.float64)).sum((1, 2)) / 2 + fields
+
+
+POTTS = ("--steps", 50, "--chains", 100, "--schedule", "linear", "--base", "uniform")
+POTTS += ("--no-second-opinion",)
+
+
+def test_sequences_in_fasta_have_the_probabilities_of_enumeration(capsys, sequences: np.ndarray):
+    command = ("likelihood", "p.npz", "s.fasta", *POTTS, "--per-example", "v.csv", "--json")
+    status, out, err = run(capsys, *command, "--quiet")
+    assert (status, err) == (0, "")
+    result = json.loads(out)
+    header, *lines = Path("v.csv").read_text().splitlines()
+    assert header == "example,log_likelihood,name"
+    assert [line.split(",")[2] for line in lines] == [f"s{i}" for i in range(625)]
+    values = np.array([float(line.split(",")[1]) for line in lines])
+    np.testing.assert_allclose(values, sequences - result["estimate"]["log_z"], atol=1e-5)
+    assert abs(logsumexp(values)) < 5 * result["std_err_log_z"]
+    assert (result["data"], result["num_examples"]) == ("s.fasta", 625)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (">a\nACGU\n>b\nACXU\n", "'X' at place 3 of 'b'"),
+        (">a\nACGU\n>b\nACcGU\n", "sed '/^>/!s/[a-z.]//g'"),
+        (">a\nACGU\n>b\nACG\n", "aligned sequences of one length"),
+        (">a\nACGUA\n", "5 units per row and the model 4 visible units"),
+        ("ACGU\n", "is not a FASTA file"),
+        (">a\n", "has no letters"),
+    ],
+)
+@pytest.mark.usefixtures("sequences")
+def test_sequences_that_do_not_fit_are_one_sentence(capsys, text: str, words: str):
+    Path("bad.fasta").write_text(text)
+    assert words in refused(capsys, "likelihood", "p.npz", "bad.fasta", *POTTS, "--quiet")
+
+
+@pytest.mark.usefixtures("sequences")
+def test_what_sequences_do_not_fit(capsys):
+    assert "5 states, got 21" in refused(
+        capsys, "likelihood", "p.npz", "s.fasta", "--alphabet", "protein", "--quiet"
+    )
+    assert "the model has 2 states" in refused(capsys, "likelihood", "m.npz", "s.fasta", "--quiet")
+    assert "alphabet is for sequences" in refused(
+        capsys, "likelihood", "m.npz", "rows.npy", "--alphabet", "rna", "--quiet"
+    )
+    assert "conservative is for RBMs" in refused(
+        capsys, "likelihood", "p.npz", "s.fasta", "--conservative", "--quiet"
+    )
 
 
 def test_a_file_that_cannot_be_written_still_shows_the_result(capsys, monkeypatch):

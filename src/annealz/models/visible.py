@@ -28,7 +28,8 @@ def visible_of(model: AbstractModel) -> Visible:
     if isinstance(base, BernoulliBase):
         return Visible(base.num_units, 2, False)
     if isinstance(base, CategoricalBase):
-        return Visible(*base.logits.shape, False)
+        num_units, num_states = base.logits.shape
+        return Visible(num_units, num_states, False)
     if isinstance(base, GaussianBase):
         return Visible(base.dim, None, True)
     dim = getattr(model, "dim", None)

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from annealz.core.random import derive_seed
 from annealz.engine.run import Runs
 from annealz.estimators.diagnostics import judge
 from annealz.models import density, exact_samples
+from annealz.models.abstract import AbstractModel
 from annealz.testing import binary_states, log_joint, random_rbm
 from annealz.training.data import DataSource, binarise
 from annealz.workflows.estimate import Estimate
+from support.families import MODELS, arrays, grid, joint
 
 MODEL = random_rbm(4, 6, scale=1.2, seed=3)
 LEVEL = 0.9
@@ -242,3 +245,73 @@ def test_an_estimate_of_another_model_is_refused(estimate: Estimate):
         log_likelihood(other, rows(5), estimate=estimate)
     with pytest.raises(ValueError, match="num_steps to make one: leave one out"):
         log_likelihood(MODEL, rows(5), estimate=estimate, num_steps=5)
+
+
+# --- of other models than RBMs ----------------------------------------------------------------
+
+
+def of(model: AbstractModel, estimate: Estimate) -> Estimate:
+    """The same log Z as if it were that of another model, of which none is run."""
+    settings = dataclasses.replace(estimate.settings, model_digest=model.digest)
+    return dataclasses.replace(estimate, settings=settings)
+
+
+@pytest.mark.parametrize("name", ["lattice", "boltzmann", "potts"])
+def test_of_any_model_with_a_log_density(name: str, estimate: Estimate):
+    states, energies = joint(name)
+    found = log_likelihood(MODELS[name], states, estimate=of(MODELS[name], estimate))
+    np.testing.assert_allclose(found.log_likelihoods, energies - estimate.log_z, atol=1e-5)
+
+
+def test_of_real_units(estimate: Estimate):
+    """log p*(v) of a Gaussian RBM, its hidden units summed one state after the other."""
+    model: Any = MODELS["gaussian"]
+    data = np.random.default_rng(0).normal(0, 2, (7, 4))
+    v = data.astype(np.float32).astype(np.float64)
+    weights, hidden, visible, scale = arrays(
+        (model.weights, model.hidden_bias, model.visible_bias, model.scale)
+    )
+    truth = logsumexp(
+        [
+            -((v - visible) ** 2 / (2 * scale**2)).sum(1) + h @ hidden + (v / scale) @ (h @ weights)
+            for h in grid(2, 2, 2)
+        ],
+        axis=0,
+    )
+    found = log_likelihood(model, data, estimate=of(model, estimate))
+    np.testing.assert_allclose(found.log_densities, truth, atol=1e-5)
+
+
+def test_states_from_a_file_are_not_scaled(tmp_path: Path, estimate: Estimate):
+    model, (states, energies) = MODELS["potts"], joint("potts")
+    np.save(tmp_path / "rows.npy", states.astype(np.uint8))
+    found = log_likelihood(model, tmp_path / "rows.npy", estimate=of(model, estimate))
+    np.testing.assert_allclose(found.log_densities, energies, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("potts", np.full((2, 5), 3), "states from 0 to 2, got 10 other values of 10, such as 3"),
+        ("potts", np.full((2, 5), 0.5), "such as 0.5"),
+        ("potts", np.zeros((2, 4)), "4 units per row and the model 5 visible units"),
+        ("potts", np.full((2, 5), np.nan), "must be finite, got 10 NaN"),
+        ("potts", np.array([["A"] * 5]), "must hold real numbers"),
+        ("lattice", np.full((2, 8), 0.5), "must hold zeros and ones"),
+        ("gaussian", np.zeros(4), "must hold rows of units"),
+        ("dbm", np.zeros((2, 4)), "is not known in closed form"),
+    ],
+)
+def test_examples_that_do_not_fit(name: str, data: np.ndarray, words: str, estimate: Estimate):
+    model = MODELS[name]
+    with pytest.raises(ValueError, match=words):
+        log_likelihood(model, data, estimate=of(model, estimate))
+
+
+def test_sequences_need_units_of_states(tmp_path: Path, estimate: Estimate):
+    (tmp_path / "s.fasta").write_text(">a\nACGU\n")
+    for model, words in ((MODELS["gaussian"], "real variables"), (MODELS["potts"], "3 states")):
+        with pytest.raises(ValueError, match=words):
+            log_likelihood(model, tmp_path / "s.fasta", estimate=of(model, estimate))
+    with pytest.raises(ValueError, match="data is an array"):
+        log_likelihood(MODEL, rows(5), alphabet="rna", estimate=estimate)
