@@ -1,4 +1,7 @@
-"""Files of RBMs with other units (rbms, RestrictedBoltzmannMachines.jl) and models of dimod: `write_layers.py`."""
+"""Files of RBMs with other units, of rbms and RestrictedBoltzmannMachines.jl, and models of dimod.
+
+`tests/fixtures/write_layers.py` wrote them.
+"""
 
 import json
 from pathlib import Path

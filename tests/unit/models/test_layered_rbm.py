@@ -96,11 +96,7 @@ def test_log_z_and_densities_are_those_of_the_sums(visible: str, hidden: str):
 @pytest.mark.parametrize(("visible", "hidden"), CASES)
 def test_exact_draws_have_the_law(visible: str, hidden: str, seed: int):
     states, log_p = law(visible, hidden)
-    model = model_of(visible, hidden)
-    if model.is_binary:
-        drawn = model.as_rbm().exact_draws(20_000, seed)
-    else:
-        drawn = model.exact_draws(20_000, seed)
+    drawn = model_of(visible, hidden).exact_draws(20_000, seed)
     chances = np.exp(log_p - logsumexp(log_p))
     assert chi_square(annealed(visible, states), drawn, chances) > 1e-6
 
