@@ -207,7 +207,8 @@ class Kind(enum.Enum):
     )
     UNUSED_MEANS = (
         False,
-        "the model's file holds {name}, as many numbers from 0 to 1 as visible units, and they are not used",
+        "the model's file holds {name}, as many numbers from 0 to 1 as visible units, and they are not "
+        "used",
         Remedy(map="visible_means={name}", words="if these are the means of the data"),
     )
     # of a second opinion, and of the exact value

@@ -1,4 +1,7 @@
-"""Files of RBMs with other units (rbms, RestrictedBoltzmannMachines.jl) and models of dimod: `write_layers.py`."""
+"""Files of RBMs with other units, of rbms and RestrictedBoltzmannMachines.jl, and models of dimod.
+
+`tests/fixtures/write_layers.py` wrote them.
+"""
 
 import json
 from pathlib import Path
@@ -64,14 +67,23 @@ def changed(**changes):
 
 WITH_NAN = np.full((3, 4), np.nan)
 REFUSED = {
-    "version": (changed(rbm_hdf5_file_format_version="2.0.0"), "in format 2.0.0: format 1.0.0 is read"),
+    "version": (
+        changed(rbm_hdf5_file_format_version="2.0.0"),
+        "in format 2.0.0: format 1.0.0 is read",
+    ),
     "type": (changed(rbm_type="ConvolutionalRBM"), "rbm_type must be one of RBM, CenteredRBM"),
     "visible": (changed(visible_type="xReLU"), "visible_type must be one of Binary.*got xReLU"),
     "hidden": (changed(hidden_type="Potts"), "hidden_type must be one of Binary.*got Potts"),
     "no weights": (changed(weights=None), "lacks weights: it holds hidden_par"),
-    "turned": (changed(weights=np.ones((3, 4, 3))), r"weights must be .* = \(3, 4, 3\)|got \(3, 4, 3\)"),
+    "turned": (
+        changed(weights=np.ones((3, 4, 3))),
+        r"weights must be .* = \(3, 4, 3\)|got \(3, 4, 3\)",
+    ),
     "sizes": (changed(weights=np.ones((2, 4, 3))), r"by the layers .*got \(2, 4, 3\)"),
-    "parameters": (changed(hidden_par=np.ones((3, 2))), "xReLU units must have 4 parameters for each"),
+    "parameters": (
+        changed(hidden_par=np.ones((3, 2))),
+        "xReLU units must have 4 parameters for each",
+    ),
     "nan": (changed(hidden_par=WITH_NAN), "hidden_par must be finite in float32"),
     "offset": (changed(offset_h=np.ones(2)), r"offset_h must have shape \(3,\), as its layer"),
     "scale": (changed(scale_h=np.zeros(3)), "scale_h must not hold zeros"),

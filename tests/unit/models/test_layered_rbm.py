@@ -20,7 +20,10 @@ from support.families import chi_square
 
 RNG = np.random.default_rng(3)
 HIDDEN, VISIBLE, STATES, NUM_SEEDS = 3, 4, 3, 12
-WEIGHTS, TABLE = RNG.normal(0, 0.7, (HIDDEN, VISIBLE)), RNG.normal(0, 0.7, (HIDDEN, VISIBLE, STATES))
+WEIGHTS, TABLE = (
+    RNG.normal(0, 0.7, (HIDDEN, VISIBLE)),
+    RNG.normal(0, 0.7, (HIDDEN, VISIBLE, STATES)),
+)
 A, B, FIELDS = RNG.normal(0, 0.5, 3), RNG.normal(0, 0.5, 4), RNG.normal(0, 0.5, (VISIBLE, STATES))
 SCALE = RNG.uniform(0.6, 1.3, HIDDEN)
 SIDES = [np.array([0.5, -1.0, 1.0]), np.array([-0.5, 1.0, 0.3]), SCALE, SCALE[::-1].copy()]
@@ -93,11 +96,7 @@ def test_log_z_and_densities_are_those_of_the_sums(visible: str, hidden: str):
 @pytest.mark.parametrize(("visible", "hidden"), CASES)
 def test_exact_draws_have_the_law(visible: str, hidden: str, seed: int):
     states, log_p = law(visible, hidden)
-    model = model_of(visible, hidden)
-    if model.is_binary:
-        drawn = model.as_rbm().exact_draws(20_000, seed)
-    else:
-        drawn = model.exact_draws(20_000, seed)
+    drawn = model_of(visible, hidden).exact_draws(20_000, seed)
     chances = np.exp(log_p - logsumexp(log_p))
     assert chi_square(annealed(visible, states), drawn, chances) > 1e-6
 
@@ -228,7 +227,10 @@ def test_bases_of_spins_come_from_data_of_spins():
 
 
 REFUSED = {
-    "kind": (lambda: annealz.LayeredRBM(WEIGHTS, A, B, "spins"), "visible must be one of binary, spin"),
+    "kind": (
+        lambda: annealz.LayeredRBM(WEIGHTS, A, B, "spins"),
+        "visible must be one of binary, spin",
+    ),
     "hidden kind": (
         lambda: annealz.LayeredRBM(WEIGHTS, A, B, hidden="softmax"),
         "hidden must be one of binary, spin, gaussian, relu",

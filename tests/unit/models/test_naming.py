@@ -66,6 +66,18 @@ def test_names_and_shapes_without_a_doubt_are_read(tmp_path: Path, names: str, i
     assert annealz.load_model(tmp_path / "mine.npz").digest == RBM.digest
 
 
+def test_other_vectors_are_not_taken_for_biases(tmp_path: Path):
+    """Means, and what an optimiser keeps beside the parameters."""
+    held = arrays(RBM, "W bh bv")
+    extra = {"v_mean": np.full(6, 0.5), "momentum_v": np.zeros(6), "grad_h": np.zeros(4)}
+    np.savez(tmp_path / "mine.npz", **held, **extra)
+    assert annealz.load_model(tmp_path / "mine.npz").digest == RBM.digest
+    del held["bv"]
+    np.savez(tmp_path / "mine.npz", **held, **extra)
+    with pytest.raises(ValueError, match="lacks weights, hidden_bias, visible_bias"):
+        annealz.load_model(tmp_path / "mine.npz")
+
+
 def commands(error: pytest.ExceptionInfo) -> list[list[str]]:
     """The commands that an error shows."""
     words = str(error.value).split("'")

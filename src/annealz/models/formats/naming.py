@@ -44,6 +44,9 @@ TARGETS = (
 _KINDS = ("visible", "hidden")
 _VISIBLE = re.compile(r"(vis|input|(^|_)v($|_|b)|bv$|(^|_)vb)")
 _HIDDEN = re.compile(r"(hid|latent|(^|_)h($|_|b)|bh$|(^|_)hb)")
+_NOT_A_BIAS = re.compile(
+    r"mean|mag|avg|average|rate|freq|prob|std|sigma|scale|var|mom|grad|veloc|state"
+)
 _WEIGHTS = re.compile(r"(^|_)(w|weights?|weight_?matrix|kernel)$")
 
 
@@ -142,12 +145,10 @@ def guess(
     sizes = {
         name: vector(array).size
         for name, array in arrays.items()
-        if vector(array).ndim == 1 and vector(array).size in shape
+        if vector(array).ndim == 1 and vector(array).size in shape and not _says(name, _NOT_A_BIAS)
     }
     visible = [n for n in sizes if _says(n, _VISIBLE) and not _says(n, _HIDDEN)]
     hidden = [n for n in sizes if _says(n, _HIDDEN) and not _says(n, _VISIBLE)]
-    if len(visible) > 1:
-        visible = [n for n in visible if "mean" not in n.lower()]
     if len(visible) == len(hidden) == 1:
         named = {"weights": matrix, "hidden_bias": hidden[0], "visible_bias": visible[0]}
         wanted = (sizes[hidden[0]], sizes[visible[0]])
