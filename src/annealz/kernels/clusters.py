@@ -23,7 +23,7 @@ from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from annealz.core.arrays import on_device
 from annealz.core.components import components
@@ -83,7 +83,7 @@ class Clusters(AbstractKernel):
         self.shifts = on_device(shifts)
 
     @classmethod
-    def of_matrix(cls, couplings: np.ndarray) -> Self:
+    def of_matrix(cls, couplings: ArrayLike) -> Self:
         """Those of a symmetric matrix (units, units)."""
         upper = np.triu(np.asarray(couplings), 1)
         edges = np.argwhere(upper)
