@@ -52,8 +52,11 @@ class Clusters(AbstractKernel):
     Examples
     --------
     >>> import annealz
+    >>> lattice = annealz.Ising.square(4, 0.44)
+    >>> isinstance(lattice.choose_kernel("clusters"), annealz.Clusters)
+    True
     >>> estimate = annealz.estimate_log_z(
-    ...     annealz.Ising.square(4, 0.44),
+    ...     lattice,
     ...     kernel="clusters",
     ...     base="uniform",
     ...     schedule="linear",
