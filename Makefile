@@ -98,7 +98,8 @@ sides: $(READY) ## bounds, BAR and resampling against exact values; runs what is
 	$(BIN)/python studies/two_sides/sides_mutants.py
 	$(BIN)/python studies/two_sides/sides_page.py
 
-ising: $(READY) ## the Ising lattice against Kaufman's solution; runs what is missing, half an hour in all
+ising: $(READY) ## the Ising lattice against Kaufman's solution; runs what is missing, an hour in all
+	$(BIN)/python studies/ising/cluster_runs.py
 	$(BIN)/python studies/ising/ising_runs.py
 
 coverage: $(READY) ## do the intervals cover? the page from the committed results; FRESH=1 all runs

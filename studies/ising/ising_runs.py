@@ -19,6 +19,11 @@ STEPS = {8: 500, 16: 1000, 32: 4000}
 COUPLINGS = (0.3, 0.4, CRITICAL_COUPLING, 0.5)
 NUM_CHAINS = 256
 NUM_SEEDS = 20
+HEADER = (
+    "| lattice | K | steps | exact log Z | mean error | mean std err | mean z | s.d. z | largest z | "
+    "covered by 95 % | ok | median ESS |"
+)
+RULE = "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 
 
 def main() -> None:
@@ -68,16 +73,35 @@ def page(rows: list[dict]) -> str:
         "seeds, and so their random numbers: their z go together. Made by",
         "`python studies/ising/ising_runs.py`, which runs what results.json lacks.",
         "",
-        "| lattice | K | steps | exact log Z | mean error | mean std err | mean z | s.d. z | largest z | "
-        "covered by 95 % | ok | median ESS |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        HEADER,
+        RULE,
     ]
     for side in STEPS:
         for coupling in COUPLINGS:
             here = [r for r in rows if (r["side"], r["coupling"]) == (side, coupling)]
             if here:
                 lines.append(line(here))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *clusters()]) + "\n"
+
+
+def clusters() -> list[str]:
+    """What `cluster_runs.py` found, if it has run."""
+    file = HERE / "clusters.json"
+    rows = json.loads(file.read_text()) if file.exists() else []
+    if not rows:
+        return []
+    return [
+        "",
+        "## Clusters at the critical point",
+        "",
+        f'The same with `kernel="clusters"` (Swendsen and Wang), {len(rows)} seeds of',
+        f"{rows[0]['num_chains']} chains that are resampled in 20 islands (`resample=0.5`). Made by",
+        "`python studies/ising/cluster_runs.py`.",
+        "",
+        HEADER,
+        RULE,
+        line(rows),
+    ]
 
 
 def line(rows: list[dict]) -> str:

@@ -23,7 +23,7 @@ from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from annealz.core.arrays import on_device
 from annealz.core.components import components
@@ -52,8 +52,11 @@ class Clusters(AbstractKernel):
     Examples
     --------
     >>> import annealz
+    >>> lattice = annealz.Ising.square(4, 0.44)
+    >>> isinstance(lattice.choose_kernel("clusters"), annealz.Clusters)
+    True
     >>> estimate = annealz.estimate_log_z(
-    ...     annealz.Ising.square(4, 0.44),
+    ...     lattice,
     ...     kernel="clusters",
     ...     base="uniform",
     ...     schedule="linear",
@@ -83,7 +86,7 @@ class Clusters(AbstractKernel):
         self.shifts = on_device(shifts)
 
     @classmethod
-    def of_matrix(cls, couplings: np.ndarray) -> Self:
+    def of_matrix(cls, couplings: ArrayLike) -> Self:
         """Those of a symmetric matrix (units, units)."""
         upper = np.triu(np.asarray(couplings), 1)
         edges = np.argwhere(upper)

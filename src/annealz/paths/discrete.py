@@ -172,7 +172,8 @@ class DiscretePath(AbstractPath):
     def _terms(self, x) -> Float[Array, "... components"]:
         """log pi_k + log p_k(x) of the components of a mixture."""
         assert isinstance(self.base, MixtureBase)
-        return matmul(self.base.units.encode(x), self.base.logits.T) + self.constants
+        terms = matmul(self.base.units.encode(x), self.base.logits.T)
+        return terms if self.constants is None else terms + self.constants
 
     def _value(self, parts: Evaluated):
         return self.value(parts.x) if parts.value is None else parts.value
