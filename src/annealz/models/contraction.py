@@ -16,6 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from annealz.core.reading.budget import size_text
+
 __all__ = [
     "Factors",
     "Plan",
@@ -86,10 +88,15 @@ def contracted_log_z(
     28.0
     """
     num_states, tables = factors[0], absorbed(factors[1])
-    plan = plan_contraction(num_states, [scope for scope, _ in tables], is_thorough=True)
+    scopes = [scope for scope, _ in tables]
+    least = _least_log2(num_states, scopes)
+    if least > math.log2(max_bytes / 8):
+        raise ValueError(
+            f"exact contraction would take tables of 2^{least:.0f} numbers or more, and at most "
+            f"{size_text(max_bytes)} is allowed."
+        )
+    plan = plan_contraction(num_states, scopes, is_thorough=True)
     if not plan.fits(max_bytes, max_products):
-        from annealz.core.reading.budget import size_text
-
         raise ValueError(
             f"exact contraction would take {size_text(plan.num_bytes)} and {plan.products:.1e} products, and "
             f"at most {size_text(max_bytes)} and {max_products:.1e} are allowed."

@@ -94,7 +94,7 @@ def test_states_that_no_state_of_the_others_allows_are_taken_out():
     path = model.path(model.flat_base())
     x = path.sample(Stream(0, "a").at(0, indices(64)))
     np.testing.assert_array_equal(np.asarray(x)[:, :3], 0)
-    assert not model.has_zeros or path.tables.hard is None
+    assert not model.has_zeros or path.tables.zeros is None
     assert path.log_z0 == pytest.approx(np.log(2))
 
 

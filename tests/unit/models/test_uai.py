@@ -151,7 +151,7 @@ def test_damaged_networks(tmp_path, name):
 WRONG_EVIDENCE = {
     "": "got nothing",
     "2 1 0": "got 2 and 2 numbers",
-    "3\n1 0 1\n1 0 0": "must hold evidence of one sample, got 3",
+    "3\n1 0 1\n1 0 0\n1 0 0": "must hold evidence of one sample, got 3",
     "2 1 0 1 1": "must name every observed variable once",
     "1 0 x": "must be a whole number, got 'x'",
     "1 0 -1": "must be a whole number, got '-1'",

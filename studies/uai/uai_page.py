@@ -1,0 +1,80 @@
+"""README.md of this folder, from results.json: python studies/uai/uai_page.py"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+_HEAD = """# Networks of the UAI 2014 competition
+
+Task PR: log Z of fifteen networks, with reference values (log10, six digits) that came with them. The networks are not part
+of this repository. `python studies/uai/uai_runs.py --uai FOLDER` runs what the table shows, `python studies/uai/uai_page.py`
+writes this page from [results.json](results.json), and `uai_pgmpy.py` adds what pgmpy gives.
+
+- *annealing*: `annealz estimate FILE --max-seconds LIMIT`, with all its defaults: base searched for, second opinion. The
+  limit holds for pilots and runs; compiling comes on top of it. *off* is log Z less the reference, in nats; *errors* the same in
+  stated errors. The status is that of the annealing alone, without the exact value that annealz shows beside it.
+- *contraction*: `annealz.exact_log_z(load_model(FILE))`, with its seconds.
+- *BP*: loopy belief propagation with Bethe's formula (`uai_bp.py`); "no" where its messages did not converge.
+- *pgmpy*: `get_partition_function` of pgmpy 1.1.2, which multiplies all factors into one table (4 GB allowed), or why there is
+  no value. Its elimination and junction trees give normalised marginals, without Z.
+"""
+
+
+def cell(row: dict[str, Any] | None, *, is_annealed: bool = False) -> str:
+    """What a column shows of one row."""
+    if row is None:
+        return "not run"
+    if row["log_z"] is None:
+        return row["why"]
+    off = row["log_z"] - row["reference"]
+    if is_annealed:
+        errors = abs(off) / row["std_err"]
+        return f"{off:+.3f} ± {row['std_err']:.3f} ({errors:.1f} errors), {row['status_alone']}"
+    if row["method"] == "bp":
+        return f"{off:+.3f}" + ("" if row["converged"] else " (no)")
+    return f"{off:+.4f}, {row['seconds']:.0f} s"
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """A line per network."""
+    limits = sorted({row["limit"] for row in rows if row["method"] == "annealing"})
+    found = {(row["network"], row["method"], row["limit"]): row for row in rows}
+    heads = ["network", "log Z", *(f"annealing, {limit:g} s" for limit in limits)]
+    heads += ["contraction", "BP", "pgmpy"]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for name in sorted({row["network"] for row in rows}):
+        own = [row for row in rows if row["network"] == name]
+        holes = " (zeros)" if any(row.get("has_zeros") for row in own) else ""
+        cells = [f"{name}{holes}", f"{own[0]['reference']:.3f}"]
+        cells += [cell(found.get((name, "annealing", limit)), is_annealed=True) for limit in limits]
+        cells += [cell(found.get((name, method, None))) for method in ("contraction", "bp", "pgmpy")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def summary(rows: list[dict[str, Any]]) -> str:
+    """What the table comes to."""
+    done = [row for row in rows if row["method"] == "annealing"]
+    ok = [row for row in done if row["status_alone"] == "ok"]
+    wide = [row for row in ok if abs(row["log_z"] - row["reference"]) > 0.1]
+    far = [row for row in ok if abs(row["log_z"] - row["reference"]) > 4 * row["std_err"] + 1e-3]
+    loads = [row["load"] for row in done]
+    busy = f" The machine was busy: its load was {min(loads):g} to {max(loads):g} on 2 cores." if loads else ""
+    return (
+        f"Of {len(done)} runs of annealing {len(ok)} are ok; of these {len(wide)} are more than 0.1 nats off, and "
+        f"{len(far)} more than 4 errors (and the digits of the reference).{busy}"
+    )
+
+
+def main() -> None:
+    rows = json.loads((HERE / "results.json").read_text("utf-8"))
+    pgmpy = HERE / "pgmpy.json"
+    if pgmpy.exists():
+        rows += json.loads(pgmpy.read_text("utf-8"))
+    text = f"{_HEAD}\n{summary(rows)}\n\n{table(rows)}\n"
+    (HERE / "README.md").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
