@@ -120,8 +120,9 @@ else:
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs ColourGibbs Metropolised RandomWalk",
         "workflows.likelihood": "Likelihood log_likelihood",
         "workflows.log_z": "estimate_log_z resume",
-        "models": "DBM RBM AbstractModel FactorGraph GaussianRBM Ising LogDensity Potts SoftmaxRBM SquareIsing "
-        "exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc square_ising_log_z",
+        "models": "DBM RBM AbstractModel FactorGraph GaussianRBM Ising LogDensity Potts SoftmaxRBM "
+        "SquareIsing exact_log_z exact_marginals exact_samples from_numpyro from_prior from_pymc "
+        "square_ising_log_z",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",

@@ -4,8 +4,8 @@
     m_{i -> f}(k) = prod_{g != f} m_{g -> i}(k)
     log Z         ~ sum_f log z_f + sum_i log z_i - sum_{f, i} log z_{f i}
 
-with z the normalisers of the beliefs of factors, of variables, and of the products of the two messages along an
-edge. Exact on trees. All messages are sent at once, damped by a half, until none changes by 1e-6.
+with z the normalisers of the beliefs of factors, of variables, and of the products of the two messages
+along an edge. Exact on trees. All messages are sent at once, damped by a half, until none changes by 1e-6.
 """
 
 from collections.abc import Sequence

@@ -7,17 +7,18 @@ from typing import Any
 HERE = Path(__file__).parent
 _HEAD = """# Networks of the UAI 2014 competition
 
-Task PR: log Z of fifteen networks, with reference values (log10, six digits) that came with them. The networks are not part
-of this repository. `python studies/uai/uai_runs.py --uai FOLDER` runs what the table shows, `python studies/uai/uai_page.py`
-writes this page from [results.json](results.json), and `uai_pgmpy.py` adds what pgmpy gives.
+Task PR: log Z of fifteen networks, with reference values (log10, six digits) that came with them. The networks
+are not part of this repository. `python studies/uai/uai_runs.py --uai FOLDER` runs what the table shows,
+`python studies/uai/uai_page.py` writes this page from [results.json](results.json), and `uai_pgmpy.py` adds
+what pgmpy gives.
 
-- *annealing*: `annealz estimate FILE --max-seconds LIMIT`, with all its defaults: base searched for, second opinion. The
-  limit holds for pilots and runs; compiling comes on top of it. *off* is log Z less the reference, in nats; *errors* the same in
-  stated errors. The status is that of the annealing alone, without the exact value that annealz shows beside it.
+- *annealing*: `annealz estimate FILE --max-seconds LIMIT`, or of a fixed length (`--steps 2000 --chains 500`),
+  else with all defaults: base searched for, second opinion. *off* is log Z less the reference, in nats, with
+  the stated error. The status is that of annealing alone, without the exact value that annealz shows beside it.
 - *contraction*: `annealz.exact_log_z(load_model(FILE))`, with its seconds.
 - *BP*: loopy belief propagation with Bethe's formula (`uai_bp.py`); "no" where its messages did not converge.
-- *pgmpy*: `get_partition_function` of pgmpy 1.1.2, which multiplies all factors into one table (4 GB allowed), or why there is
-  no value. Its elimination and junction trees give normalised marginals, without Z.
+- *pgmpy*: `get_partition_function` of pgmpy 1.1.2, which multiplies all factors into one table (4 GB allowed), or
+  why there is no value. Its elimination and junction trees give normalised marginals, without Z.
 """
 
 
@@ -40,7 +41,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     """A line per network."""
     limits = sorted({row["limit"] for row in rows if row["method"] == "annealing"})
     found = {(row["network"], row["method"], row["limit"]): row for row in rows}
-    heads = ["network", "log Z", *(f"annealing, {limit:g} s" for limit in limits)]
+    heads = ["network", "log Z", *map(_named, limits)]
     heads += ["contraction", "BP", "pgmpy"]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for name in sorted({row["network"] for row in rows}):
@@ -48,9 +49,15 @@ def table(rows: list[dict[str, Any]]) -> str:
         holes = " (zeros)" if any(row.get("has_zeros") for row in own) else ""
         cells = [f"{name}{holes}", f"{own[0]['reference']:.3f}"]
         cells += [cell(found.get((name, "annealing", limit)), is_annealed=True) for limit in limits]
-        cells += [cell(found.get((name, method, None))) for method in ("contraction", "bp", "pgmpy")]
+        cells += [
+            cell(found.get((name, method, None))) for method in ("contraction", "bp", "pgmpy")
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _named(limit: float) -> str:
+    return f"annealing, {limit:g} s" if limit else "annealing, fixed length"
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
@@ -60,10 +67,14 @@ def summary(rows: list[dict[str, Any]]) -> str:
     wide = [row for row in ok if abs(row["log_z"] - row["reference"]) > 0.1]
     far = [row for row in ok if abs(row["log_z"] - row["reference"]) > 4 * row["std_err"] + 1e-3]
     loads = [row["load"] for row in done]
-    busy = f" The machine was busy: its load was {min(loads):g} to {max(loads):g} on 2 cores." if loads else ""
+    busy = (
+        f" The machine was busy: its load was {min(loads):g} to {max(loads):g} on 2 cores."
+        if loads
+        else ""
+    )
     return (
-        f"Of {len(done)} runs of annealing {len(ok)} are ok; of these {len(wide)} are more than 0.1 nats off, and "
-        f"{len(far)} more than 4 errors (and the digits of the reference).{busy}"
+        f"Of {len(done)} runs of annealing {len(ok)} are ok; of these {len(wide)} are more than 0.1 nats off, "
+        f"and {len(far)} more than 4 errors (and the digits of the reference).{busy}"
     )
 
 

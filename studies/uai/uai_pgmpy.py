@@ -1,6 +1,8 @@
 """What pgmpy gives: log Z by its partition function, each network in a process of its own with limits.
 
-    python studies/uai/uai_pgmpy.py --uai FOLDER [--seconds 60] [--gigabytes 4]      needs pgmpy, and not annealz
+    python studies/uai/uai_pgmpy.py --uai FOLDER [--seconds 60] [--gigabytes 4]
+
+It needs pgmpy, and not annealz.
 """
 
 import argparse
@@ -51,8 +53,15 @@ def main() -> None:
             why = f"more than {given.gigabytes:g} GB"
         reference = float(path.with_name(f"{path.name}.PR").read_text().split()[-1]) * math.log(10)
         rows.append(
-            {"network": path.stem, "method": "pgmpy", "limit": None, "reference": reference,
-             "log_z": value, "why": why, "seconds": seconds}  # fmt: skip
+            {
+                "network": path.stem,
+                "method": "pgmpy",
+                "limit": None,
+                "reference": reference,
+                "log_z": value,
+                "why": why,
+                "seconds": seconds,
+            }
         )
         print(json.dumps(rows[-1]), flush=True)
     text = ",\n".join(json.dumps(row) for row in rows)

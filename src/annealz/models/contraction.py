@@ -1,4 +1,4 @@
-"""log Z of a factor graph by contraction: factors are multiplied in pairs and variables summed out on the way.
+"""log Z of a factor graph by contraction: factors are multiplied in pairs, variables summed out on the way.
 
     Z = sum_x prod_f T_f(x_f)
 
@@ -98,8 +98,8 @@ def contracted_log_z(
     plan = plan_contraction(num_states, scopes, is_thorough=True)
     if not plan.fits(max_bytes, max_products):
         raise ValueError(
-            f"exact contraction would take {size_text(plan.num_bytes)} and {plan.products:.1e} products, and "
-            f"at most {size_text(max_bytes)} and {max_products:.1e} are allowed."
+            f"exact contraction would take {size_text(plan.num_bytes)} and {plan.products:.1e} products, "
+            f"and at most {size_text(max_bytes)} and {max_products:.1e} are allowed."
         )
     return contract(num_states, tables, plan)
 

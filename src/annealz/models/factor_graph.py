@@ -4,13 +4,13 @@
 
 Markov random fields and Bayesian networks (`.uai` files) are factor graphs. All variables are annealed; a
 sweep draws one colour after the other of the graph that joins variables with a common factor
-(`kernels/colours.py`, `paths/factors.py`). Where all have two states and positive factors of at most two variables,
-and two colours are enough, the colours are the layers of an RBM, and one of them is summed out.
+(`kernels/colours.py`, `paths/factors.py`). Where all have two states and positive factors of at most two
+variables, and two colours are enough, the colours are the layers of an RBM, and one of them is summed out.
 
 What zeros do. A state that a factor excludes whatever the others are is taken out of its variable at the
-front door, again and again until nothing changes; where a variable is left without states, Z = 0, and the model is
-refused. The other zeros are penalties until the last step (`paths/factors.py`), so that chains can pass between
-states that single moves at beta = 1 do not connect.
+front door, again and again until nothing changes; where a variable is left without states, Z = 0, and the
+model is refused. The other zeros are penalties until the last step (`paths/factors.py`), so that chains can
+pass between states that single moves at beta = 1 do not connect.
 """
 
 import math
@@ -41,8 +41,8 @@ class FactorGraph(AbstractModel):
     Parameters
     ----------
     num_states : the number of states of every variable
-    factors : (scope, table) each: the variables of a factor by number, from 0, and its values, at least 0, as an
-        array with one axis per variable of the scope or flat, the last variable changing fastest
+    factors : (scope, table) each: the variables of a factor by number, from 0, and its values, at least 0,
+        as an array with one axis per variable of the scope or flat, the last variable changing fastest
     is_log : whether tables hold logarithms; -inf is then a zero
 
     Examples
@@ -401,8 +401,8 @@ def _propagated(
         empty = np.flatnonzero(~allowed.any(1))
         if empty.size:
             raise ValueError(
-                f"factors leave variable {int(empty[0])} without a state, so that Z = 0: every state has a zero "
-                "factor."
+                f"factors leave variable {int(empty[0])} without a state, so that Z = 0: every state "
+                "has a zero factor."
             )
         if not is_changed:
             return allowed

@@ -4,21 +4,21 @@ Variables x_i of up to q states, factors T_f over some of them, fields h (factor
 of the base b_A:
 
     log p*_beta(x) = c + (1-beta) sum_i b_A[i, x_i] + beta E(x)
-    E(x)           = sum_f log T_f(x_f) + sum_i h[i, x_i]          each table less its largest entry; c their sum
+    E(x)           = sum_f log T_f(x_f) + sum_i h[i, x_i]     each table less its largest entry; c their sum
 
-is linear in beta, so that a log ratio is (beta1 - beta0) U(x) with U(x) = E(x) - sum_i b_A[i, x_i]. Given all
-others variable i has the logits
+is linear in beta, so that a log ratio is (beta1 - beta0) U(x) with U(x) = E(x) - sum_i b_A[i, x_i]. Given
+all others variable i has the logits
 
     (1-beta) b_A[i, k] + beta (h[i, k] + sum_{f of i} log T_f(x_f with x_i = k))
 
-Zeros. Were log 0 = -inf at every beta > 0, chains would start where they may not be and could not move. So below
-beta = 1 a zero counts as e^-20 of the smallest other entry of its table (`SOFT_ZERO`): all states can be
-reached, and p*_beta is positive. At beta = 1 zeros are zeros: the last increment is -1e18, no weight, where x has
-a zero factor, and a sweep draws no such state, except from one that is surrounded by them. Z-hat stays
-unbiased, for what it ends at is the model itself.
+Zeros. Were log 0 = -inf at every beta > 0, chains would start where they may not be and could not move. So
+below beta = 1 a zero counts as e^-20 of the smallest other entry of its table (`SOFT_ZERO`): all states can
+be reached, and p*_beta is positive. At beta = 1 zeros are zeros: the last increment is -1e18, no weight,
+where x has a zero factor, and a sweep draws no such state, except from one that is surrounded by them.
+Z-hat stays unbiased, for what it ends at is the model itself.
 
-All tables lie one after the other in one vector, and an entry is found by offset + sum of strides times states:
-one program for all shapes of tables.
+All tables lie one after the other in one vector, and an entry is found by offset + sum of strides times
+states: one program for all shapes of tables.
 """
 
 import dataclasses

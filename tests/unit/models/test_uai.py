@@ -53,7 +53,9 @@ def test_a_file_is_known_by_its_first_word(network):
     other = network.with_suffix(".txt")
     other.write_text("\n markov" + TEXT[6:])
     assert read_model(other)[0].digest == read_model(network)[0].digest
-    assert is_uai(b" BAYES 3") and not is_uai(b"") and not is_uai(b"MARKOVIAN")
+    assert is_uai(b" BAYES 3")
+    assert not is_uai(b"")
+    assert not is_uai(b"MARKOVIAN")
 
 
 def test_evidence_after_the_name(network):
