@@ -7,18 +7,20 @@ from typing import Any
 HERE = Path(__file__).parent
 _HEAD = """# Networks of the UAI 2014 competition
 
-Task PR: log Z of fifteen networks, with reference values (log10, six digits) that came with them. The networks
-are not part of this repository. `python studies/uai/uai_runs.py --uai FOLDER` runs what the table shows,
-`python studies/uai/uai_page.py` writes this page from [results.json](results.json), and `uai_pgmpy.py` adds
-what pgmpy gives.
+Task PR: log Z of fifteen networks, with reference values (log10, six digits) that came with them. The
+networks are not part of this repository. `python studies/uai/uai_runs.py --uai FOLDER` runs what the table
+shows, `python studies/uai/uai_page.py` writes this page from [results.json](results.json), and
+`uai_pgmpy.py` adds what pgmpy gives.
 
-- *annealing*: `annealz estimate FILE --max-seconds LIMIT`, or of a fixed length (`--steps 2000 --chains 500`),
-  else with all defaults: base searched for, second opinion. *off* is log Z less the reference, in nats, with
-  the stated error. The status is that of annealing alone, without the exact value that annealz shows beside it.
+- *annealing*: `annealz estimate FILE --max-seconds LIMIT`, or of a fixed length (`--steps 2000 --chains
+  500`), else with all defaults: base searched for, second opinion. Shown is log Z less the reference, in
+  nats, with the stated error. The status is that of annealing alone, without the exact value that annealz
+  shows beside it.
 - *contraction*: `annealz.exact_log_z(load_model(FILE))`, with its seconds.
-- *BP*: loopy belief propagation with Bethe's formula (`uai_bp.py`); "no" where its messages did not converge.
-- *pgmpy*: `get_partition_function` of pgmpy 1.1.2, which multiplies all factors into one table (4 GB allowed), or
-  why there is no value. Its elimination and junction trees give normalised marginals, without Z.
+- *BP*: loopy belief propagation with Bethe's formula (`uai_bp.py`); "no" where messages did not converge.
+- *pgmpy*: `get_partition_function` of pgmpy 1.1.2, which multiplies all factors into one table (4 GB
+  allowed), or why there is no value. Its elimination and junction trees give normalised marginals, without
+  Z.
 """
 
 
@@ -73,8 +75,8 @@ def summary(rows: list[dict[str, Any]]) -> str:
         else ""
     )
     return (
-        f"Of {len(done)} runs of annealing {len(ok)} are ok; of these {len(wide)} are more than 0.1 nats off, "
-        f"and {len(far)} more than 4 errors (and the digits of the reference).{busy}"
+        f"Of {len(done)} runs of annealing {len(ok)} are ok; of these {len(wide)} are more than 0.1 nats "
+        f"off, and {len(far)} more than 4 errors (and the digits of the reference).{busy}"
     )
 
 

@@ -5,7 +5,7 @@
 FOLDER holds NAME.uai and NAME.uai.PR, of log10 Z; they are not part of this repository. A row per network,
 method and limit goes to results.json, where it stays until it is asked for again:
 
-    annealing     annealz.estimate_log_z(FILE, max_seconds=LIMIT); a limit of 0 stands for 2000 steps of 500 chains
+    annealing     annealz.estimate_log_z(FILE, max_seconds=LIMIT); 0 stands for 2000 steps of 500 chains
     contraction   annealz.exact_log_z, without a limit of time
     bp            loopy belief propagation (`uai_bp.py`)
 """

@@ -71,7 +71,7 @@ class FactorGraph(AbstractModel):
     def __init__(
         self,
         num_states: Sequence[int],
-        factors: Sequence[tuple[Sequence[int], ArrayLike]],
+        factors: Sequence[tuple[Sequence[int], Any]],
         *,
         is_log: bool = False,
     ):
@@ -265,13 +265,23 @@ class FactorGraph(AbstractModel):
     def exact_log_z_if_cheap(self) -> float | None:
         from annealz.models.contraction import contracted_log_z_if_cheap
 
-        return contracted_log_z_if_cheap(self.factors())
+        return contracted_log_z_if_cheap(self._reduced())
 
     def exact_log_z(self) -> float:
         """log Z by contraction."""
         from annealz.models.contraction import contracted_log_z
 
-        return contracted_log_z(self.factors())
+        return contracted_log_z(self._reduced())
+
+    def _reduced(self) -> Factors:
+        """The factors without the states that never occur."""
+        held = self._compiled()
+        kept = [np.flatnonzero(row) for row in held.allowed]
+        small = [
+            (scope, table[np.ix_(*(kept[v] for v in scope))] if scope else table)
+            for scope, table in self.factors()[1]
+        ]
+        return tuple(len(one) for one in kept), small
 
     @property
     def has_zeros(self) -> bool:

@@ -1,5 +1,7 @@
 """Factor graphs against brute force: densities, conditioning, zeros, paths, sweeps, runs, files."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -91,7 +93,7 @@ def test_states_that_no_state_of_the_others_allows_are_taken_out():
     model = FactorGraph(
         [2] * 4, [((0, 1), EQUAL), ((1, 2), EQUAL), ((2,), [1, 0]), ((2, 3), np.ones((2, 2)))]
     )
-    path = model.path(model.flat_base())
+    path: Any = model.path(model.flat_base())
     x = path.sample(Stream(0, "a").at(0, indices(64)))
     np.testing.assert_array_equal(np.asarray(x)[:, :3], 0)
     assert not model.has_zeros or path.tables.zeros is None
@@ -143,7 +145,7 @@ def test_a_sweep_leaves_states_of_zero_weight_and_never_enters_them():
 
 
 def test_a_fitted_mixture_has_no_states_that_are_not_there():
-    flat = HOLED.path(HOLED.flat_base())
+    flat: Any = HOLED.path(HOLED.flat_base())
     generator = np.random.default_rng(0)
     states, energies = states_and_energies(HOLED)
     draws = states[generator.choice(len(states), 200, p=np.exp(energies - logsumexp(energies)))]
