@@ -12,8 +12,7 @@ networks are not part of this repository. `python studies/uai/uai_runs.py --uai 
 shows, `python studies/uai/uai_page.py` writes this page from [results.json](results.json), and
 `uai_pgmpy.py` adds what pgmpy gives.
 
-- *annealing*: `annealz estimate FILE --max-seconds LIMIT`, or of a fixed length (`--steps 2000 --chains
-  500`), else with all defaults: base searched for, second opinion. Shown is log Z less the reference, in
+- *annealing*: `annealz estimate FILE --max-seconds LIMIT`, or of a fixed length (steps × chains), else with all defaults: base searched for, second opinion. Shown is log Z less the reference, in
   nats, with the stated error. The status is that of annealing alone, without the exact value that annealz
   shows beside it.
 - *contraction*: `annealz.exact_log_z(load_model(FILE))`, with its seconds.
@@ -33,7 +32,10 @@ def cell(row: dict[str, Any] | None, *, is_annealed: bool = False) -> str:
     off = row["log_z"] - row["reference"]
     if is_annealed:
         errors = abs(off) / row["std_err"]
-        return f"{off:+.3f} ± {row['std_err']:.3f} ({errors:.1f} errors), {row['status_alone']}"
+        size = "" if row["limit"] else f" ({row['num_steps']} × {row['num_chains']})"
+        return (
+            f"{off:+.3f} ± {row['std_err']:.3f}, {errors:.1f} errors, {row['status_alone']}{size}"
+        )
     if row["method"] == "bp":
         return f"{off:+.3f}" + ("" if row["converged"] else " (no)")
     return f"{off:+.4f}, {row['seconds']:.0f} s"

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 def log_z(path: str, gigabytes: float, queue) -> None:
     """By `get_partition_function`; its elimination gives normalised answers only, without Z."""
-    from pgmpy.readwrite import UAIReader
+    from pgmpy.readwrite import UAIReader  # pyright: ignore[reportMissingImports]
 
     size = int(gigabytes * 2**30)
     resource.setrlimit(resource.RLIMIT_AS, (size, size))

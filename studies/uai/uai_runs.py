@@ -25,7 +25,6 @@ from annealz.estimators.kind import Kind
 from annealz.models.factor_graph import FactorGraph
 
 HERE = Path(__file__).parent
-FIXED = {"num_steps": 2000, "num_chains": 500}
 METHODS = ("annealing", "contraction", "bp")
 
 
@@ -34,7 +33,7 @@ def reference(path: Path) -> float:
     return float(path.with_name(f"{path.name}.PR").read_text("utf-8").split()[-1]) * math.log(10)
 
 
-def run(path: Path, method: str, limit: float, seed: int) -> dict[str, Any]:
+def run(path: Path, method: str, limit: float, seed: int, length: dict[str, int]) -> dict[str, Any]:
     """One row."""
     model = annealz.load_model(path)
     assert isinstance(model, FactorGraph)
@@ -55,7 +54,7 @@ def run(path: Path, method: str, limit: float, seed: int) -> dict[str, Any]:
     elif method == "bp":
         row["log_z"], row["converged"] = bethe_log_z(*model.factors())
     else:
-        asked: dict[str, Any] = {"max_seconds": limit} if limit else FIXED
+        asked: dict[str, Any] = {"max_seconds": limit} if limit else length
         found = annealz.estimate_log_z(path, seed=seed, **asked)
         alone = {kind for kind in found.findings if kind is not Kind.CONTRADICTS_EXACT}
         row |= {
@@ -81,15 +80,18 @@ def main() -> None:
     parser.add_argument("--limits", type=float, nargs="+", default=[20.0, 1200.0])
     parser.add_argument("--names", nargs="+", help="networks, all by default")
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--steps", type=int, default=2000, help="where the limit is 0")
+    parser.add_argument("--chains", type=int, default=500, help="where the limit is 0")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     given = parser.parse_args()
+    length = {"num_steps": given.steps, "num_chains": given.chains}
     names = given.names or sorted(path.stem for path in given.uai.glob("*.uai"))
     for name in names:
         path = given.uai / f"{name}.uai"
         for method in given.methods:
             for limit in given.limits if method == "annealing" else [0.0]:
-                row = run(path, method, limit, given.seed)
+                row = run(path, method, limit, given.seed, length)
                 _keep(given.out, row)
                 print(json.dumps(row), flush=True)
 

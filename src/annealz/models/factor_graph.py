@@ -107,7 +107,7 @@ class FactorGraph(AbstractModel):
     def factors(self) -> Factors:
         """The numbers of states, and every factor as (scope, log table in float64)."""
         states = np.asarray(self.num_states).tolist()
-        flat = np.float64(self.tables) + np.float64(self.remainders)
+        flat = np.asarray(self.tables, np.float64) + np.asarray(self.remainders, np.float64)
         members, held, first, start = np.asarray(self.scopes).tolist(), [], 0, 0
         for arity in np.asarray(self.arities).tolist():
             scope = tuple(members[first : first + arity])
@@ -145,7 +145,7 @@ class FactorGraph(AbstractModel):
             sliced.append(([places[v] for v in scope if v in places], picked))
         return FactorGraph([states[v] for v in left], sliced, is_log=True)
 
-    def log_density(self, x) -> np.ndarray:
+    def log_density(self, x, /) -> Any:
         """log p*(x) of states (..., variables) in float64, on the host; -inf where a factor is zero."""
         array = np.asarray(x)
         states = np.asarray(self.num_states)

@@ -130,9 +130,12 @@ class Potts(AbstractModel):
         return contracted_log_z_if_cheap(self.factors())
 
     def factors(self) -> Factors:
-        couplings, fields = np.float64(self.couplings), np.float64(self.fields)
+        couplings = np.asarray(self.couplings, np.float64)
+        fields = np.asarray(self.fields, np.float64)
         pairs = np.argwhere(np.triu(couplings)).tolist()
-        held = [((i,), field) for i, field in enumerate(fields)]
+        held: list[tuple[tuple[int, ...], np.ndarray]] = [
+            ((i,), field) for i, field in enumerate(fields)
+        ]
         held += [((i, j), couplings[i, j] * np.eye(self.num_states)) for i, j in pairs]
         return (self.num_states,) * self.num_units, held
 

@@ -158,7 +158,7 @@ class FactorPath(AbstractPath):
         self.start, self.change = on_device(start), on_device(fields - start)
         self.units = SoftmaxUnits(start.shape[1])
         if not np.all(allowed):
-            self.units = MixedUnits(on_device(allowed, bool), start.shape[1])
+            self.units = MixedUnits(allowed=on_device(allowed, bool), num_states=start.shape[1])
 
     @property
     def num_states(self) -> int:

@@ -108,7 +108,7 @@ def test_path_ends_in_the_model(model):
     states, energies = states_and_energies(model)
     is_inside = np.asarray(path.start)[np.arange(6), states].min(1) > -1
     x = jnp.asarray(states[is_inside], jnp.float32)
-    found = np.float64(path.log_density(x, 1.0))
+    found = np.asarray(path.log_density(x, 1.0), np.float64)
     is_zero = energies[is_inside] == -np.inf
     np.testing.assert_allclose(found[~is_zero], energies[is_inside][~is_zero], atol=2e-5)
     assert (found[is_zero] <= ZERO_DENSITY / 2).all()
@@ -132,7 +132,8 @@ def test_sweeps_leave_the_path_invariant(model):
 
 
 def test_a_sweep_leaves_states_of_zero_weight_and_never_enters_them():
-    path, kernel = HOLED.path(HOLED.flat_base()), HOLED.kernel()
+    path: Any = HOLED.path(HOLED.flat_base())
+    kernel = HOLED.kernel()
     x = path.sample(Stream(0, "a").at(0, indices(4096)))
     for step in range(3):
         x = kernel.step(Stream(1, "b").at(step, indices(4096)), x, path, jnp.float32(1.0))
