@@ -4,8 +4,8 @@
     m_{i -> f}(k) = prod_{g != f} m_{g -> i}(k)
     log Z         ~ sum_f log z_f + sum_i log z_i - sum_{f, i} log z_{f i}
 
-with z the normalisers of the beliefs of factors, variables and of the products of the two messages along an
-edge. Exact on trees. Messages are damped by a half and sent in turn until none changes by 1e-6.
+with z the normalisers of the beliefs of factors, of variables, and of the products of the two messages
+along an edge. Exact on trees. All messages are sent at once, damped by a half, until none changes by 1e-6.
 """
 
 from collections.abc import Sequence
@@ -15,60 +15,82 @@ from scipy.special import logsumexp
 
 __all__ = ["bethe_log_z"]
 
-_DAMPING, _TOLERANCE, _MOST_ROUNDS = 0.5, 1e-6, 1000
+_DAMPING, _TOLERANCE, _MOST_ROUNDS = 0.5, 1e-6, 2000
+_NONE = -700.0  # log of a message that is zero
+
+
+class _Group:
+    """Factors of one shape of table."""
+
+    def __init__(self, scopes: list[tuple[int, ...]], tables: list[np.ndarray]):
+        self.scopes = np.array(scopes)  # (factors, axes)
+        self.tables = np.maximum(np.stack(tables), _NONE)  # (factors, states ...)
+        self.messages = [np.zeros((len(scopes), count)) for count in self.tables.shape[1:]]
+
+    def incoming(self, sums: np.ndarray) -> list[np.ndarray]:
+        """From variables to factors, axis by axis."""
+        return [
+            _normal(sums[self.scopes[:, axis], : old.shape[1]] - old)
+            for axis, old in enumerate(self.messages)
+        ]
+
+    def joint(self, incoming: Sequence[np.ndarray]) -> np.ndarray:
+        joint = self.tables
+        for axis, message in enumerate(incoming):
+            shape = [len(message)] + [1] * (joint.ndim - 1)
+            shape[axis + 1] = -1
+            joint = joint + message.reshape(shape)
+        return joint
+
+    def send(self, sums: np.ndarray) -> float:
+        """New messages to the variables; the largest change."""
+        incoming, change = self.incoming(sums), 0.0
+        joint = self.joint(incoming)
+        for axis, old in enumerate(self.messages):
+            rest = tuple(other for other in range(1, joint.ndim) if other != axis + 1)
+            message = np.asarray(logsumexp(joint, axis=rest)) if rest else joint
+            message = _normal(np.maximum(message - incoming[axis], _NONE))
+            change = max(change, float(np.abs(np.exp(message) - np.exp(old)).max()))
+            self.messages[axis] = _normal(_DAMPING * old + (1 - _DAMPING) * message)
+        return change
 
 
 def bethe_log_z(
     num_states: Sequence[int], factors: Sequence[tuple[tuple[int, ...], np.ndarray]]
 ) -> tuple[float, bool]:
     """log Z by Bethe's formula, and whether the messages have converged."""
-    to_unit = {
-        (f, v): np.zeros(num_states[v]) for f, (scope, _) in enumerate(factors) for v in scope
-    }
-    sums = [np.zeros(count) for count in num_states]
+    shapes = sorted({table.shape for _, table in factors if table.ndim})
+    groups = []
+    for shape in shapes:
+        chosen = [factor for factor in factors if factor[1].shape == shape]
+        groups.append(_Group([scope for scope, _ in chosen], [table for _, table in chosen]))
+    states = np.arange(max(num_states)) < np.array(num_states)[:, None]
     has_converged = False
     for _ in range(_MOST_ROUNDS):
-        change = 0.0
-        for f, (scope, table) in enumerate(factors):
-            incoming = [_normal(sums[v] - to_unit[f, v]) for v in scope]
-            joint = _joint(table, incoming)
-            for axis, v in enumerate(scope):
-                rest = tuple(other for other in range(len(scope)) if other != axis)
-                with np.errstate(invalid="ignore"):
-                    message = np.asarray(logsumexp(joint, axis=rest)) - incoming[axis]
-                message = _normal(np.where(np.isfinite(message), message, _NONE))
-                old = to_unit[f, v]
-                new = _DAMPING * old + (1 - _DAMPING) * message
-                sums[v] += new - old
-                to_unit[f, v] = new
-                change = max(change, float(np.abs(np.exp(message) - np.exp(_normal(old))).max()))
-        if change < _TOLERANCE:
+        sums = _sums(groups, states)
+        if max(group.send(sums) for group in groups) < _TOLERANCE:
             has_converged = True
             break
-    total = 0.0
-    for f, (scope, table) in enumerate(factors):
-        incoming = [_normal(sums[v] - to_unit[f, v]) for v in scope]
-        total += float(logsumexp(_joint(table, incoming)))
-        for v, into in zip(scope, incoming, strict=True):
-            total -= float(logsumexp(into + _normal(to_unit[f, v])))
-    held = [[_normal(to_unit[f, v]) for f, (scope, _) in enumerate(factors) if v in scope]
-            for v in range(len(num_states))]  # fmt: skip
-    total += sum(float(logsumexp(np.sum(one, axis=0))) if one else np.log(num_states[v])
-                 for v, one in enumerate(held))  # fmt: skip
+    sums = _sums(groups, states)
+    total = sum(float(table) for _, table in factors if not table.ndim)
+    total += float(logsumexp(np.where(states, sums, -np.inf), axis=1).sum())
+    for group in groups:
+        incoming = group.incoming(sums)
+        joint = group.joint(incoming).reshape(len(group.scopes), -1)
+        total += float(logsumexp(joint, axis=1).sum())
+        for into, back in zip(incoming, group.messages, strict=True):
+            total -= float(logsumexp(into + back, axis=1).sum())
     return total, has_converged
 
 
-_NONE = -700.0  # a message of a zero
+def _sums(groups: Sequence[_Group], states: np.ndarray) -> np.ndarray:
+    """Of all messages to every variable, (variables, states)."""
+    sums = np.zeros(states.shape)
+    for group in groups:
+        for axis, message in enumerate(group.messages):
+            np.add.at(sums[:, : message.shape[1]], group.scopes[:, axis], message)
+    return sums
 
 
-def _normal(message: np.ndarray) -> np.ndarray:
-    return message - logsumexp(message)
-
-
-def _joint(table: np.ndarray, incoming: Sequence[np.ndarray]) -> np.ndarray:
-    joint = np.array(table, float)
-    for axis, message in enumerate(incoming):
-        shape = [1] * joint.ndim
-        shape[axis] = -1
-        joint = joint + message.reshape(shape)
-    return joint
+def _normal(messages: np.ndarray) -> np.ndarray:
+    return messages - logsumexp(messages, axis=1, keepdims=True)

@@ -1,11 +1,11 @@
 """log Z of networks of the UAI 2014 competition (task PR), under its limits of time.
 
-    python studies/uai/uai_runs.py --uai FOLDER [--limits 20 1200] [--names CSP_11 ...] [--methods annealing ...]
+    python studies/uai/uai_runs.py --uai FOLDER [--limits 20 1200] [--names CSP_11 ...] [--methods bp ...]
 
 FOLDER holds NAME.uai and NAME.uai.PR, of log10 Z; they are not part of this repository. A row per network,
 method and limit goes to results.json, where it stays until it is asked for again:
 
-    annealing     annealz.estimate_log_z(FILE, max_seconds=LIMIT)
+    annealing     annealz.estimate_log_z(FILE, max_seconds=LIMIT); 0 stands for 2000 steps of 500 chains
     contraction   annealz.exact_log_z, without a limit of time
     bp            loopy belief propagation (`uai_bp.py`)
 """
@@ -33,7 +33,7 @@ def reference(path: Path) -> float:
     return float(path.with_name(f"{path.name}.PR").read_text("utf-8").split()[-1]) * math.log(10)
 
 
-def run(path: Path, method: str, limit: float, seed: int) -> dict[str, Any]:
+def run(path: Path, method: str, limit: float, seed: int, length: dict[str, int]) -> dict[str, Any]:
     """One row."""
     model = annealz.load_model(path)
     assert isinstance(model, FactorGraph)
@@ -54,7 +54,8 @@ def run(path: Path, method: str, limit: float, seed: int) -> dict[str, Any]:
     elif method == "bp":
         row["log_z"], row["converged"] = bethe_log_z(*model.factors())
     else:
-        found = annealz.estimate_log_z(path, max_seconds=limit, seed=seed)
+        asked: dict[str, Any] = {"max_seconds": limit} if limit else length
+        found = annealz.estimate_log_z(path, seed=seed, **asked)
         alone = {kind for kind in found.findings if kind is not Kind.CONTRADICTS_EXACT}
         row |= {
             "seed": seed,
@@ -79,16 +80,18 @@ def main() -> None:
     parser.add_argument("--limits", type=float, nargs="+", default=[20.0, 1200.0])
     parser.add_argument("--names", nargs="+", help="networks, all by default")
     parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--steps", type=int, default=2000, help="where the limit is 0")
+    parser.add_argument("--chains", type=int, default=500, help="where the limit is 0")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     given = parser.parse_args()
-    paths = sorted(given.uai.glob("*.uai"))
-    for path in paths:
-        if given.names and path.stem not in given.names:
-            continue
+    length = {"num_steps": given.steps, "num_chains": given.chains}
+    names = given.names or sorted(path.stem for path in given.uai.glob("*.uai"))
+    for name in names:
+        path = given.uai / f"{name}.uai"
         for method in given.methods:
             for limit in given.limits if method == "annealing" else [0.0]:
-                row = run(path, method, limit, given.seed)
+                row = run(path, method, limit, given.seed, length)
                 _keep(given.out, row)
                 print(json.dumps(row), flush=True)
 

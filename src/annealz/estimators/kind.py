@@ -187,9 +187,9 @@ class Kind(enum.Enum):
     # of a factor graph
     BLOCKED_MOVES = (
         False,
-        "zeros of the factors leave {share:.0f} % of the variables no other state, where chains of the pilots "
-        "ended: single moves may not connect all states, and weights do not show a part that no chain has "
-        "reached",
+        "zeros of the factors leave {share:.0f} % of the variables no other state, where chains of the "
+        "pilots ended: single moves may not connect all states, and weights do not show a part that no "
+        "chain has reached",
         Remedy(
             words="compare with the exact value where contraction is possible, or with another base"
         ),

@@ -14,6 +14,7 @@ from jaxtyping import Array, Int
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.factors import FactorPath
 from annealz.paths.mixture import MixturePairPath
 from annealz.paths.pairs import AbstractPairPath
 
@@ -73,7 +74,9 @@ class ColourGibbs(AbstractKernel):
             ]
 
         def price(width: int) -> float:
-            return sum((work[units[0]] + 1) * (width + _BLOCK_PRICE) for units in starts(width))
+            return sum(
+                float(work[units[0]] + 1) * (width + _BLOCK_PRICE) for units in starts(width)
+            )
 
         widest = max(map(len, groups))
         widths = {widest, *(2**power for power in range(2, 20) if 2**power < widest)}
@@ -84,7 +87,7 @@ class ColourGibbs(AbstractKernel):
             row[: units.size] = units
         return cls(on_device(blocks, np.int32))
 
-    def step(self, bits: Bits, x, path: AbstractPairPath | MixturePairPath, beta):
+    def step(self, bits: Bits, x, path: AbstractPairPath | FactorPath | MixturePairPath, beta):
         num_units = x.shape[-1]
         given = path.conditioned(
             bits, x, beta

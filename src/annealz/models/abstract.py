@@ -157,7 +157,7 @@ class AbstractModel(eqx.Module):
         return None
 
     def findings(self, states: np.ndarray) -> "tuple[Finding, ...]":
-        """What speaks against the moves of its kernel, seen at states (states, units) where chains ended."""
+        """What speaks against the moves of its kernel, by states (states, units) where chains ended."""
         return ()
 
     def exact_log_z_if_cheap(self) -> float | None:

@@ -1,4 +1,4 @@
-"""log Z of a factor graph by contraction: factors are multiplied in pairs and variables summed out on the way.
+"""log Z of a factor graph by contraction: factors are multiplied in pairs, variables summed out on the way.
 
     Z = sum_x prod_f T_f(x_f)
 
@@ -15,6 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+
+from annealz.core.reading.budget import size_text
 
 __all__ = [
     "Factors",
@@ -86,13 +88,18 @@ def contracted_log_z(
     28.0
     """
     num_states, tables = factors[0], absorbed(factors[1])
-    plan = plan_contraction(num_states, [scope for scope, _ in tables], is_thorough=True)
-    if not plan.fits(max_bytes, max_products):
-        from annealz.core.reading.budget import size_text
-
+    scopes = [scope for scope, _ in tables]
+    least = _least_log2(num_states, scopes)
+    if least > math.log2(max_bytes / 8):
         raise ValueError(
-            f"exact contraction would take {size_text(plan.num_bytes)} and {plan.products:.1e} products, and "
-            f"at most {size_text(max_bytes)} and {max_products:.1e} are allowed."
+            f"exact contraction would take tables of 2^{least:.0f} numbers or more, and at most "
+            f"{size_text(max_bytes)} is allowed."
+        )
+    plan = plan_contraction(num_states, scopes, is_thorough=True)
+    if not plan.fits(max_bytes, max_products):
+        raise ValueError(
+            f"exact contraction would take {size_text(plan.num_bytes)} and {plan.products:.1e} products, "
+            f"and at most {size_text(max_bytes)} and {max_products:.1e} are allowed."
         )
     return contract(num_states, tables, plan)
 

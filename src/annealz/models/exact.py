@@ -79,7 +79,7 @@ def exact_log_z_if_cheap(model: RBM) -> float | None:
 def _is_sparse(model: RBM) -> bool:
     """Whether so few weights are there that an order of contraction may be cheaper than enumeration."""
     units = model.num_hidden + model.num_visible
-    return np.count_nonzero(np.asarray(model.weights)) <= _SPARSE * units
+    return int(np.count_nonzero(np.asarray(model.weights))) <= _SPARSE * units
 
 
 def states_of(numbers: np.ndarray, num_units: int) -> np.ndarray:

@@ -4,13 +4,13 @@
 
 Markov random fields and Bayesian networks (`.uai` files) are factor graphs. All variables are annealed; a
 sweep draws one colour after the other of the graph that joins variables with a common factor
-(`kernels/colours.py`, `paths/factors.py`). Where all have two states and positive factors of at most two variables,
-and two colours are enough, the colours are the layers of an RBM, and one of them is summed out.
+(`kernels/colours.py`, `paths/factors.py`). Where all have two states and positive factors of at most two
+variables, and two colours are enough, the colours are the layers of an RBM, and one of them is summed out.
 
 What zeros do. A state that a factor excludes whatever the others are is taken out of its variable at the
-front door, again and again until nothing changes; where a variable is left without states, Z = 0, and the model is
-refused. The other zeros are penalties until the last step (`paths/factors.py`), so that chains can pass between
-states that single moves at beta = 1 do not connect.
+front door, again and again until nothing changes; where a variable is left without states, Z = 0, and the
+model is refused. The other zeros are penalties until the last step (`paths/factors.py`), so that chains can
+pass between states that single moves at beta = 1 do not connect.
 """
 
 import math
@@ -41,8 +41,8 @@ class FactorGraph(AbstractModel):
     Parameters
     ----------
     num_states : the number of states of every variable
-    factors : (scope, table) each: the variables of a factor by number, from 0, and its values, at least 0, as an
-        array with one axis per variable of the scope or flat, the last variable changing fastest
+    factors : (scope, table) each: the variables of a factor by number, from 0, and its values, at least 0,
+        as an array with one axis per variable of the scope or flat, the last variable changing fastest
     is_log : whether tables hold logarithms; -inf is then a zero
 
     Examples
@@ -71,7 +71,7 @@ class FactorGraph(AbstractModel):
     def __init__(
         self,
         num_states: Sequence[int],
-        factors: Sequence[tuple[Sequence[int], ArrayLike]],
+        factors: Sequence[tuple[Sequence[int], Any]],
         *,
         is_log: bool = False,
     ):
@@ -107,7 +107,7 @@ class FactorGraph(AbstractModel):
     def factors(self) -> Factors:
         """The numbers of states, and every factor as (scope, log table in float64)."""
         states = np.asarray(self.num_states).tolist()
-        flat = np.float64(self.tables) + np.float64(self.remainders)
+        flat = np.asarray(self.tables, np.float64) + np.asarray(self.remainders, np.float64)
         members, held, first, start = np.asarray(self.scopes).tolist(), [], 0, 0
         for arity in np.asarray(self.arities).tolist():
             scope = tuple(members[first : first + arity])
@@ -145,7 +145,7 @@ class FactorGraph(AbstractModel):
             sliced.append(([places[v] for v in scope if v in places], picked))
         return FactorGraph([states[v] for v in left], sliced, is_log=True)
 
-    def log_density(self, x) -> np.ndarray:
+    def log_density(self, x, /) -> Any:
         """log p*(x) of states (..., variables) in float64, on the host; -inf where a factor is zero."""
         array = np.asarray(x)
         states = np.asarray(self.num_states)
@@ -265,13 +265,23 @@ class FactorGraph(AbstractModel):
     def exact_log_z_if_cheap(self) -> float | None:
         from annealz.models.contraction import contracted_log_z_if_cheap
 
-        return contracted_log_z_if_cheap(self.factors())
+        return contracted_log_z_if_cheap(self._reduced())
 
     def exact_log_z(self) -> float:
         """log Z by contraction."""
         from annealz.models.contraction import contracted_log_z
 
-        return contracted_log_z(self.factors())
+        return contracted_log_z(self._reduced())
+
+    def _reduced(self) -> Factors:
+        """The factors without the states that never occur."""
+        held = self._compiled()
+        kept = [np.flatnonzero(row) for row in held.allowed]
+        small = [
+            (scope, table[np.ix_(*(kept[v] for v in scope))] if scope else table)
+            for scope, table in self.factors()[1]
+        ]
+        return tuple(len(one) for one in kept), small
 
     @property
     def has_zeros(self) -> bool:
@@ -401,8 +411,8 @@ def _propagated(
         empty = np.flatnonzero(~allowed.any(1))
         if empty.size:
             raise ValueError(
-                f"factors leave variable {int(empty[0])} without a state, so that Z = 0: every state has a zero "
-                "factor."
+                f"factors leave variable {int(empty[0])} without a state, so that Z = 0: every state "
+                "has a zero factor."
             )
         if not is_changed:
             return allowed

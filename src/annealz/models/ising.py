@@ -205,10 +205,13 @@ class Ising(AbstractModel):
         return contracted_log_z_if_cheap(self.factors())
 
     def factors(self) -> Factors:
-        couplings, fields = np.float64(self.couplings), np.float64(self.fields)
+        couplings = np.asarray(self.couplings, np.float64)
+        fields = np.asarray(self.fields, np.float64)
         spins = np.array([-1.0, 1.0])
         pairs = np.argwhere(np.triu(couplings)).tolist()
-        held = [((i,), field * spins) for i, field in enumerate(fields.tolist())]
+        held: list[tuple[tuple[int, ...], np.ndarray]] = [
+            ((i,), field * spins) for i, field in enumerate(fields.tolist())
+        ]
         held += [((i, j), couplings[i, j] * np.outer(spins, spins)) for i, j in pairs]
         return (2,) * self.num_units, held
 

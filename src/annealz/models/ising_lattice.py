@@ -174,7 +174,7 @@ class SquareIsing(AbstractModel):
         return contracted_log_z_if_cheap(self.factors()) if self.num_units <= _MOST_LISTED else None
 
     def factors(self) -> Factors:
-        along, field = np.float64(self.couplings), float(self.field)
+        along, field = np.asarray(self.couplings, np.float64), float(self.field)
         spins = np.array([-1.0, 1.0])
         sites = np.arange(self.num_units).reshape(self.height, self.width)
         held = [((i,), field * spins) for i in range(self.num_units)]

@@ -247,7 +247,9 @@ class RBM(AbstractModel):
             for array in (self.weights, self.hidden_bias, self.visible_bias)
         )
         biases = np.concatenate([visible_bias, hidden_bias])
-        held = [((i,), np.array([0.0, bias])) for i, bias in enumerate(biases.tolist())]
+        held: list[tuple[tuple[int, ...], np.ndarray]] = [
+            ((i,), np.array([0.0, bias])) for i, bias in enumerate(biases.tolist())
+        ]
         for hidden, visible in np.argwhere(weights).tolist():
             table = np.array([[0.0, 0.0], [0.0, weights[hidden, visible]]])
             held.append(((visible, self.num_visible + hidden), table))

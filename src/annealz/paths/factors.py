@@ -4,21 +4,21 @@ Variables x_i of up to q states, factors T_f over some of them, fields h (factor
 of the base b_A:
 
     log p*_beta(x) = c + (1-beta) sum_i b_A[i, x_i] + beta E(x)
-    E(x)           = sum_f log T_f(x_f) + sum_i h[i, x_i]          each table less its largest entry; c their sum
+    E(x)           = sum_f log T_f(x_f) + sum_i h[i, x_i]     each table less its largest entry; c their sum
 
-is linear in beta, so that a log ratio is (beta1 - beta0) U(x) with U(x) = E(x) - sum_i b_A[i, x_i]. Given all
-others variable i has the logits
+is linear in beta, so that a log ratio is (beta1 - beta0) U(x) with U(x) = E(x) - sum_i b_A[i, x_i]. Given
+all others variable i has the logits
 
     (1-beta) b_A[i, k] + beta (h[i, k] + sum_{f of i} log T_f(x_f with x_i = k))
 
-Zeros. Were log 0 = -inf at every beta > 0, chains would start where they may not be and could not move. So below
-beta = 1 a zero counts as e^-20 of the smallest other entry of its table (`SOFT_ZERO`): all states can be
-reached, and p*_beta is positive. At beta = 1 zeros are zeros: the last increment is -1e18, no weight, where x has
-a zero factor, and a sweep draws no such state, except from one that is surrounded by them. Z-hat stays
-unbiased, for what it ends at is the model itself.
+Zeros. Were log 0 = -inf at every beta > 0, chains would start where they may not be and could not move. So
+below beta = 1 a zero counts as e^-20 of the smallest other entry of its table (`SOFT_ZERO`): all states can
+be reached, and p*_beta is positive. At beta = 1 zeros are zeros: the last increment is -1e18, no weight,
+where x has a zero factor, and a sweep draws no such state, except from one that is surrounded by them.
+Z-hat stays unbiased, for what it ends at is the model itself.
 
-All tables lie one after the other in one vector, and an entry is found by offset + sum of strides times states:
-one program for all shapes of tables.
+All tables lie one after the other in one vector, and an entry is found by offset + sum of strides times
+states: one program for all shapes of tables.
 """
 
 import dataclasses
@@ -40,8 +40,8 @@ from annealz.paths.tempered import ZERO_DENSITY
 __all__ = ["SOFT_ZERO", "FactorPath", "FactorTables"]
 
 SOFT_ZERO = 20.0  # nats below the smallest entry of a table, where its zeros are before beta = 1
-_HARD_ZERO = -1e6  # log of a zero at beta = 1: a sweep leaves it for anything else
-_BLOCKED = -1e5  # sums below hold such a zero
+_HARD_ZERO = -1e9  # log of a zero at beta = 1: a sweep leaves it for anything else that there is
+_MISSING = -1e15  # of a state that a variable lacks, below any number of zeros
 
 
 class FactorTables(eqx.Module):
@@ -52,8 +52,8 @@ class FactorTables(eqx.Module):
     """
 
     soft: Float[Array, " entries"]
-    hard: Float[Array, " entries"] | None
-    """With zeros as at beta = 1; None where there are none."""
+    zeros: Float[Array, " entries"] | None
+    """1 where an entry is zero, else 0; None where there are none."""
     offsets: Int[Array, " factors"]
     scopes: Int[Array, "factors members"]
     strides: Int[Array, "factors members"]
@@ -82,7 +82,7 @@ class FactorTables(eqx.Module):
         logs = np.concatenate([[0.0], *(table.ravel() for _, table in factors)])
         self.soft = on_device(np.concatenate([[0.0], *(_softened(t).ravel() for _, t in factors)]))
         has_zeros = bool((logs == -np.inf).any())
-        self.hard = on_device(np.maximum(logs, _HARD_ZERO)) if has_zeros else None
+        self.zeros = on_device(logs == -np.inf) if has_zeros else None
         self.offsets = on_device(np.array(offsets, np.int64), np.int32)
         shape = (len(factors), widest)
         self.scopes = on_device(np.array(scopes, np.int64).reshape(shape), np.int32)
@@ -110,8 +110,8 @@ class FactorTables(eqx.Module):
 
     def is_blocked(self, x) -> Array:
         """Whether a state has a zero factor."""
-        assert self.hard is not None
-        return self.energy(x, self.hard) < _BLOCKED
+        assert self.zeros is not None
+        return self.energy(x, self.zeros) > 0
 
     def site_energies(
         self, x, sites, num_states: int, values
@@ -158,7 +158,7 @@ class FactorPath(AbstractPath):
         self.start, self.change = on_device(start), on_device(fields - start)
         self.units = SoftmaxUnits(start.shape[1])
         if not np.all(allowed):
-            self.units = MixedUnits(on_device(allowed, bool), start.shape[1])
+            self.units = MixedUnits(allowed=on_device(allowed, bool), num_states=start.shape[1])
 
     @property
     def num_states(self) -> int:
@@ -181,13 +181,13 @@ class FactorPath(AbstractPath):
 
     def log_density(self, x, beta):
         start = self._picked(x, self.start) + self.constant + beta * self.slope(x, beta)
-        if self.tables.hard is None:
+        if self.tables.zeros is None:
             return start
         return start + jnp.where(self.tables.is_blocked(x) & (beta >= 1), ZERO_DENSITY, 0)
 
     def log_ratio(self, x, beta0, beta1):
         ratio = (beta1 - beta0) * self.slope(x, beta0)
-        if self.tables.hard is None:
+        if self.tables.zeros is None:
             return ratio
         is_last = (jnp.asarray(beta1) >= 1) & (jnp.asarray(beta0) < 1)
         is_zero = jax.lax.cond(
@@ -200,8 +200,9 @@ class FactorPath(AbstractPath):
 
     def conditioned(self, bits: Bits, x, beta) -> "_AtBeta":
         """The path with the zeros that this beta has."""
-        hard = self.tables.hard
-        values = self.tables.soft if hard is None else jnp.where(beta >= 1, hard, self.tables.soft)
+        values, zeros = self.tables.soft, self.tables.zeros
+        if zeros is not None:
+            values = jnp.where((zeros > 0) & (beta >= 1), _HARD_ZERO, values)
         return _AtBeta(self, values)
 
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
@@ -226,7 +227,10 @@ class _AtBeta:
     def site_logits(self, x, sites, beta):
         path = self.path
         energies = path.tables.site_energies(x, sites, path.num_states, self.values)
-        return path.start[sites] + beta * (energies + path.change[sites])
+        logits = path.start[sites] + beta * (energies + path.change[sites])
+        if isinstance(path.units, MixedUnits):
+            logits = jnp.where(path.units.allowed[sites], logits, _MISSING)
+        return logits
 
 
 def _softened(table: np.ndarray) -> np.ndarray:

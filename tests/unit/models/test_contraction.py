@@ -98,7 +98,7 @@ def test_kaufman(side, coupling):
 
 def test_what_enumeration_cannot_reach_is_known():
     """Strips of lattices are thin however long they are; a sparse RBM too."""
-    strip = annealz.Ising.square((4, 30), 0.4, is_periodic=False)
+    strip = annealz.Ising.square((4, 16), 0.4, is_periodic=False)
     assert strip.exact_log_z_if_cheap() == pytest.approx(annealz.exact_log_z(strip))
     assert annealz.Ising.square(8, 0.3, 0.1).exact_log_z_if_cheap() is not None
     assert annealz.Potts.square((4, 8), 3, 0.5).exact_log_z_if_cheap() is not None
@@ -112,7 +112,7 @@ def test_dense_models_are_left_alone():
     upper = np.triu(np.ones((60, 60)), 1)
     assert annealz.Ising(0.01 * (upper + upper.T)).exact_log_z_if_cheap() is None
     with pytest.raises(
-        ValueError, match=r"exact contraction would take .* and at most 2 GiB and 1\.4e\+11"
+        ValueError, match=r"tables of 2\^59 numbers or more, and at most 2 GiB is allowed"
     ):
         annealz.exact_log_z(annealz.Ising(0.01 * (upper + upper.T)))
 

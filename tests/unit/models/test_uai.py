@@ -53,7 +53,9 @@ def test_a_file_is_known_by_its_first_word(network):
     other = network.with_suffix(".txt")
     other.write_text("\n markov" + TEXT[6:])
     assert read_model(other)[0].digest == read_model(network)[0].digest
-    assert is_uai(b" BAYES 3") and not is_uai(b"") and not is_uai(b"MARKOVIAN")
+    assert is_uai(b" BAYES 3")
+    assert not is_uai(b"")
+    assert not is_uai(b"MARKOVIAN")
 
 
 def test_evidence_after_the_name(network):
@@ -151,7 +153,7 @@ def test_damaged_networks(tmp_path, name):
 WRONG_EVIDENCE = {
     "": "got nothing",
     "2 1 0": "got 2 and 2 numbers",
-    "3\n1 0 1\n1 0 0": "must hold evidence of one sample, got 3",
+    "3\n1 0 1\n1 0 0\n1 0 0": "must hold evidence of one sample, got 3",
     "2 1 0 1 1": "must name every observed variable once",
     "1 0 x": "must be a whole number, got 'x'",
     "1 0 -1": "must be a whole number, got '-1'",

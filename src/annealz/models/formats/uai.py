@@ -1,12 +1,14 @@
 """Networks and evidence in the format of the UAI competitions.
 
 A network is a text of words: MARKOV or BAYES; the number of variables and the states of each; the number of
-factors and the scope of each, as its length and its variables; the table of each factor, as its length and its
-values, the last variable of the scope changing fastest. The factors of a Bayesian network are its conditional
-tables, each over the parents and, last, the variable itself; both kinds are read as a factor graph.
+factors and the scope of each, as its length and its variables; the table of each factor, as its length and
+its values, the last variable of the scope changing fastest. The factors of a Bayesian network are its
+conditional tables, each over the parents and, last, the variable itself; both kinds are read as a factor
+graph.
 
-Evidence is a text of whole numbers: how many variables are observed, then each with its state; before 2014 the
-number of samples, which must be one, comes first. The two differ by whether the count of numbers is odd.
+Evidence is a text of whole numbers: how many variables are observed, then each with its state; before 2014
+the number of samples, which must be one, comes first. The two differ by whether the count of numbers is
+odd.
 
 `network.uai/3=1,7=0` is the network given that variable 3 is in state 1 and variable 7 in state 0.
 """
@@ -79,8 +81,8 @@ def read_uai(path: Path) -> FactorGraph:
         scope = words.numbers(length, f"the scope of factor {number}")
         if any(v >= len(num_states) for v in scope):
             raise ValueError(
-                f"{path}: the scope of factor {number} must be of variables 0 to {len(num_states) - 1}, got "
-                f"{shown(scope)}."
+                f"{path}: the scope of factor {number} must be of variables 0 to {len(num_states) - 1}, "
+                f"got {shown(scope)}."
             )
         scopes.append(scope)
     factors, budget = [], Budget(path, words.size)
@@ -89,7 +91,8 @@ def read_uai(path: Path) -> FactorGraph:
         size = words.whole(f"the size of factor {number}")
         if size != wanted:
             raise ValueError(
-                f"{path}: factor {number} over variables {shown(scope)} must have {wanted} entries, got {size}."
+                f"{path}: factor {number} over variables {shown(scope)} must have {wanted} entries, "
+                f"got {size}."
             )
         budget.take(f"factor {number}", (size,), 16)
         factors.append((scope, words.table(size, number)))
@@ -159,7 +162,8 @@ class _Words:
         word = self.next(what)
         if not word.isdigit() or len(word) > 9:
             raise ValueError(
-                f"{self.path}: {what} must be a whole number, got {shown(word.decode('ascii', 'replace'))!r}."
+                f"{self.path}: {what} must be a whole number, "
+                f"got {shown(word.decode('ascii', 'replace'))!r}."
             )
         return int(word)
 
@@ -199,8 +203,8 @@ def _check_conditional(path: Path, number: int, table: np.ndarray, num_states: i
     if wrong.any() and np.isfinite(table).all() and (table >= 0).all():
         raise ValueError(
             f"{path}: factor {number} of a Bayesian network must sum to 1 over its last variable, got "
-            f"{sums[wrong][0]:g}: its values may be in another order, as pgmpy writes them; where they are meant "
-            "so, write MARKOV instead of BAYES."
+            f"{sums[wrong][0]:g}: its values may be in another order, as pgmpy writes them; where they are "
+            "meant so, write MARKOV instead of BAYES."
         )
 
 

@@ -137,8 +137,9 @@ class MixtureBase(AbstractBase):
     @property
     def num_units(self) -> int:
         fields = self.logits.shape[1]
-        has_states = isinstance(self.units, AbstractStateUnits)
-        return fields // self.units.num_states if has_states else fields
+        if isinstance(self.units, AbstractStateUnits):
+            return fields // self.units.num_states
+        return fields
 
     @property
     def log_z(self) -> float:

@@ -170,7 +170,8 @@ Along = Annotated[
     str | None, typer.Option(help="Betas at which log Z is wanted too: 0.25,0.5,0.75.")
 ]
 Exact = Annotated[
-    bool, typer.Option("--exact", help="Enumerate the exact log Z too (up to 25 units).")
+    bool,
+    typer.Option("--exact", help="Compute the exact log Z too, by enumeration or contraction."),
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")]
 CheckpointSeconds = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
