@@ -17,7 +17,6 @@ import abc
 from typing import Any
 
 import equinox as eqx
-
 import jax
 import jax.numpy as jnp
 import numpy as np
