@@ -42,9 +42,9 @@ MODELS: dict[str, AbstractModel] = {
     ),
     "gaussian": annealz.GaussianRBM(normal(3, 4), normal(3), normal(4), RNG.uniform(0.5, 2, 4)),
     "softmax": annealz.SoftmaxRBM(normal(3, 4, 3), normal(3), normal(4, 3)),
-    # units of three neighbours, of one and of none
+    # units of one to three neighbours and of none
     "full potts": annealz.Potts(
-        tables(5, 3, ((0, 1), (0, 2), (1, 2), (2, 3))), fields=normal(5, 3)
+        tables(6, 3, ((0, 1), (0, 2), (1, 2), (2, 3), (3, 4))), fields=normal(6, 3)
     ),
 }
 

@@ -10,6 +10,7 @@ where every pair is coupled.
 
 from typing import Any, Self
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
@@ -141,9 +142,8 @@ class Potts(AbstractModel):
     def log_density(self, x: ArrayLike, /) -> Float[Array, "..."]:
         """log p*(x) of states (..., units)."""
         states = on_device(x)
-        path = self.path(self.flat_base())
-        flat = path.log_density(states.reshape(-1, self.num_units), 1.0)
-        return flat.reshape(states.shape[:-1])
+        rows = states.reshape(-1, self.num_units)
+        return _log_density(self.path(self.flat_base()), rows).reshape(states.shape[:-1])
 
     def factors(self) -> Factors:
         """The number of states of every unit, and (units, log table in float64) of every field and pair.
@@ -166,7 +166,7 @@ class Potts(AbstractModel):
         return True
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """uniform, fields, or base-rate, from data (rows, units) of states or their frequencies (units, states).
+        """uniform, fields, or base-rate: from data (rows, units) of states, or their frequencies.
 
         "auto" is the base rate where frequencies are known, and uniform elsewhere.
         """
@@ -250,6 +250,11 @@ class Potts(AbstractModel):
         from annealz.models.exact_pairs import draw_states
 
         return draw_states(self.path(self.choose_base()), num_draws, seed)
+
+
+@eqx.filter_jit
+def _log_density(path, rows):
+    return path.log_density(rows, 1.0)
 
 
 def _check_any(couplings: ArrayLike) -> np.ndarray:

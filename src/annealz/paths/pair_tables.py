@@ -10,12 +10,11 @@ Only pairs that are coupled are held: unit i has the neighbours n(i, d), d = 0 .
 
     T[i, d, b, a] = J[i, a, n(i, d), b]
 
-filled up with zeros where a unit has fewer than D; where D is more than half of the units, all of them are held
-in their order. The logits of a unit are the sum of D rows of q numbers
-that lie side by side, one for each neighbour's state: they are looked up, and no product is formed. Where
-every pair is coupled a sweep over L units so costs L^2 q additions, as much as to keep the fields of all
-units and to correct them after each draw, without writing them to memory; a product with indicators of the
-states costs q times as many (`docs/design-notes.md`).
+filled up with zeros where a unit has fewer than D; where D is more than half of the units, all of them are
+held in their order. The logits of a unit are the sum of D rows of q numbers that lie side by side, one for
+each neighbour's state: they are looked up, and no product is formed. Where every pair is coupled a sweep
+over L units so costs L^2 q additions: as many as to keep the fields of all units and to correct them after
+each draw, without writing them to memory. A product with indicators of the states costs q times as many.
 """
 
 from typing import Any, Self
@@ -75,7 +74,9 @@ class PairTablePath(AbstractPairPath):
     def slope(self, x, beta):
         pairs = self._pairs_in_order(x) if self.neighbours is None else self._pairs(x)
         units, states = self.start.shape
-        alone = jnp.take(self.change.reshape(-1), states * jnp.arange(units) + _whole(x), mode="clip")
+        alone = jnp.take(
+            self.change.reshape(-1), states * jnp.arange(units) + _whole(x), mode="clip"
+        )
         return 0.5 * pairs + alone.sum(-1) + self.offset
 
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:

@@ -68,7 +68,10 @@ def seeds() -> dict:
         "visbiases": arrays["visible_bias"],
     }
     deep = {**rows, "hidpen": np.ones((3, 2), np.float32), "penbiases": np.ones(2, np.float32)}
+    full = annealz.Potts(np.zeros((2, 3, 2, 3)), frequencies=np.full((2, 3), 1 / 3))
+    pairs = {n: np.asarray(getattr(full, n)) for n in ("couplings", "fields", "frequencies")}
     models = {
+        "full potts": full,
         "rbm": rbm,
         "potts": annealz.Potts.square(2, 3, 0.8),
         "ising": annealz.Ising.square(3, 0.3),
@@ -107,7 +110,8 @@ def seeds() -> dict:
     }
     return {
         "own": own,
-        "plain": [arrays, rows, deep],
+        "plain": [arrays, rows, deep, pairs],
+        "lines": (FIXTURES / "adabmdca-numbers.dat").read_bytes(),
         "run": run_to_arrays(run),
         "terrain": (
             {n: getattr(terrain, n) for n in terrain._columns},
@@ -408,6 +412,23 @@ def safetensors(fate: Fate, path: Path):
     return read_model
 
 
+def adabmdca(fate: Fate, path: Path):
+    lines = seeds()["lines"].split(b"\n")
+    kind = fate.below(4)
+    if kind == 0:
+        del lines[fate.below(len(lines))]
+    elif kind == 1:
+        words = fate.one(lines).split(b" ")
+        words[fate.below(len(words))] = str(fate.one(ODD[:15])).encode(errors="replace")
+        lines[fate.below(len(lines))] = b" ".join(words)
+    elif kind == 2:
+        lines[fate.below(len(lines))] = fate.one(lines)
+    raw = b"\n".join(lines)
+    path = path.with_suffix(".dat")
+    path.write_bytes(fate.raw(raw) if fate.maybe() else raw)
+    return lambda _: read_model(path)
+
+
 def schedule(fate: Fate, path: Path):
     kind = fate.below(6)
     if kind == 0:
@@ -461,7 +482,7 @@ def data(fate: Fate, path: Path):
 
 CASES = [
     *(own_npz, own_npz, plain_npz, run_archive, terrain_archive, hdf5_training, hdf5_plain),
-    *(mat, safetensors, schedule, schedule, record, data),
+    *(mat, safetensors, adabmdca, schedule, schedule, record, data),
 ]
 
 

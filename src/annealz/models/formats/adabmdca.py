@@ -5,11 +5,11 @@
 
     log p*(x) = sum_{i<j} J_ij(x_i, x_j) + sum_i h_i(x_i)
 
-States are letters, or numbers from 0 as in files of before version 2. Couplings that were pruned are left out and are
-zero; every field is there. The letters of the fields are the alphabet: those of proteins, RNA and DNA come
-in the order of adabmDCA, any others in the order in which the file names them first. Lines that begin with
-# are comments. A coupling that is given twice is refused, since programs differ in what they make of both
-triangles: some take the sum, some the last one.
+States are letters, or numbers from 0 as in files of before version 2. Couplings that were pruned are left
+out and are zero; every field is there. The letters of the fields are the alphabet: those of proteins, RNA
+and DNA come in the order of adabmDCA, any others in the order in which the file names them first. Lines
+that begin with # are comments. A coupling that is given twice is refused, since programs differ in what
+they make of both triangles: some take the sum, some the last one.
 
 A file is read in pieces and never as a whole: a protein of 100 sites has two million lines.
 """
@@ -201,7 +201,9 @@ def _alphabet(path: Path, found: list[str], states: list[str]) -> tuple[list[str
 def _fields(path: Path, places, sites, values, num_sites: int, names: list[str]) -> np.ndarray:
     """(sites, states), each given once."""
     num_states = len(names)
-    if num_sites * num_states > 2 * len(values) + num_states:  # before anything of that size is made
+    if (
+        num_sites * num_states > 2 * len(values) + num_states
+    ):  # before anything of that size is made
         raise Refusal(
             f"{path} has fields of {num_sites} sites and {num_states} states, which are "
             f"{num_sites * num_states}, and holds {len(values)}: some are missing."

@@ -128,9 +128,7 @@ class CategoricalBase(AbstractBase):
         return (self.units.encode(x) * self.logits.ravel()).sum(-1)
 
 
-def check_frequencies(
-    frequencies: ArrayLike, wanted: tuple[int, int] | None = None
-) -> np.ndarray:
+def check_frequencies(frequencies: ArrayLike, wanted: tuple[int, int] | None = None) -> np.ndarray:
     """The frequencies (units, states) of the states of each unit, scaled to sum to one exactly."""
     array = np.asarray(frequencies, np.float64)
     if array.ndim != 2 or 0 in array.shape or (wanted is not None and array.shape != wanted):
