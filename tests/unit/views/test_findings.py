@@ -33,12 +33,12 @@ REMEDIES = {  # every setting that a remedy can name, with the words in both med
     "num_chains": (Remedy(num_chains=100), "num_chains=100", "--chains 100"),
     "num_live": (Remedy(num_live=1000), "num_live=1000", "--live 1000"),
     "num_inner_steps": (Remedy(num_inner_steps=60), "num_inner_steps=60", "--inner-steps 60"),
-    "max_seconds": (Remedy(max_seconds=60), "max_seconds=60", "--max-seconds 60"),
     "target_std_err": (
         Remedy(target_std_err=0.12),
         "target_std_err=0.12",
         "--target-std-err 0.12",
     ),
+    "max_seconds": (Remedy(max_seconds=60), "max_seconds=60", "--max-seconds 60"),
     "conservative": (Remedy(conservative=True), "conservative=True", "--conservative"),
 }
 FUNCTIONS = {  # that take a setting which `estimate_log_z` does not take

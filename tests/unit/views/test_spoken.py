@@ -10,7 +10,7 @@ from annealz.views.cli.spoken import in_words_of_options
     ("python", "command_line"),
     [
         ("num_live must be at least 2, got 1.", "--live must be at least 2, got 1."),
-        ("take a prior that is nearer, or a larger num_live.", "take a prior that is nearer, or a larger --live."),
+        ("or a larger num_live.", "or a larger --live."),
         ("give two_sided=True with them.", "give --two-sided with them."),
         ("try num_steps=400.", "try --steps 400."),
         ("or give base=, a GaussianBase", "or give --base, a GaussianBase"),
