@@ -31,6 +31,7 @@ def site(tmp_path_factory) -> dict[str, str]:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "WARNING" not in done.stderr
+    assert (folder / "search" / "search_index.js").is_file()  # for pages opened from a disk
     return {
         path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*.html")
     }
@@ -42,6 +43,19 @@ def test_nothing_is_fetched(site):
         assert not [tag for tag in tags if re.search(r"""(src|href)=["']?(https?:)?//""", tag)], (
             page
         )
+
+
+def test_search_works_from_a_disk(site):
+    """Its index is a script, and a frame of ours stands in for the worker: nothing comes from a network."""
+    assert 'src="iframe-worker.js"' in site["index.html"]
+    assert 'src="../../iframe-worker.js"' in site["studies/ising/index.html"]
+
+
+def test_no_title_is_doubled(site):
+    """As in "The report the report", where a link has the title of its page."""
+    for page, text in site.items():
+        plain = re.sub(r"<[^>]+>", "", text.partition("<article")[2])
+        assert not re.search(r"\b(The [a-z]+(?: of data)?) \1\b", plain, re.IGNORECASE), page
 
 
 def test_pages_from_elsewhere_are_there_with_their_links(site):

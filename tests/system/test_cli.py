@@ -190,7 +190,11 @@ def test_bad_betas(capsys, model, tmp_path, betas, words):
         (["--base", "base-rate"], "needs the training data"),
         (["--data", "nope.npy"], "no data file"),
         (["--marginal", "nope"], "visible, hidden"),
-        (["--target-std-err", "0"], "target_std_err"),
+        (["--target-std-err", "0"], "--target-std-err must be"),
+        (
+            ["--target-std-err", "0.1", "--chains", "10"],
+            "--chains and --target-std-err cannot both be given",
+        ),
         (["--plot", "nowhere/x.png"], "does not exist"),
         (["--plot", "x.nope"], "png"),
         (["--nope"], "--nope"),

@@ -75,6 +75,16 @@ class Kind(enum.Enum):
         "time limit of {limit:g} s reached after {done} of {wanted} chains",
         Remedy(words="more time would narrow the error"),
     )
+    SHORTENED = (
+        False,
+        "the time limit of {limit:g} s left {steps} of {wanted} steps",
+        None,
+    )
+    SLOW_START = (
+        False,
+        "pilots and compilation took {seconds:.1f} s, more than the time limit of {limit:g} s",
+        Remedy(words="the same again takes less, because compiled programs are kept"),
+    )
     # of islands
     TOO_FEW_ISLANDS = (
         True,

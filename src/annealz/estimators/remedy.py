@@ -28,6 +28,7 @@ class Remedy:
     num_inner_steps: int | None = None
     """Of nested sampling."""
     target_std_err: float | None = None
+    max_seconds: int | None = None
     conservative: bool | None = None
     """Of a log-likelihood."""
     map: str | None = None

@@ -6,6 +6,7 @@ In the order of what they are worth:
     data or their means  where they would give a base rate, and none was given
     another base         fitted by pilots, where another one was used
     replica exchange     which mixes between modes that annealing cannot join
+    more time            where a limit left out chains or steps: first of all, and alone
     more steps           where the pilot predicts that they narrow the weights: K Var[log w] is constant
 
 Steps are advised once: as many as should bring Var[log w] to 1. Where the weights spread wider than the
@@ -52,6 +53,9 @@ def advice_of(estimate: Estimate | ExchangeEstimate) -> Advice:
     few = next((findings[kind] for kind in _TOO_FEW if kind in findings), None)
     if few is not None:  # its own remedy is all that helps
         return Advice(next_try=_first_ready([few.remedy] if few.remedy else []))
+    late = findings.get(Kind.OUT_OF_TIME)
+    if late is not None:  # what is left of a run says little of what all of it would do
+        return Advice(next_try=late.remedy)
     if Kind.CONTRADICTS_EXACT in findings:
         return Advice()
     remedies = list(_remedies(estimate))

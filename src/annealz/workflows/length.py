@@ -35,6 +35,7 @@ _NUM_PARTS = 4  # of a run whose time is limited
 _LEAST_PART = 25  # chains: fewer cannot be diagnosed
 _SECOND_TIME = 0.25  # of a time limit, for the second opinion
 TIME_RESERVE = 0.8
+RUN_SHARE = 0.25  # of a time limit that the run gets, however long pilots and compilation took
 _SHORT_SURVEY = 4_000  # sweeps
 _VARIANCE = 0.05  # of log w, that a density's steps aim at by default
 _LEAST_STEPS = 50
@@ -55,6 +56,8 @@ class Length:
     seconds: float = 0.0
     starts: int = 0
     """Chains that pilots started."""
+    whole_seconds: float | None = None
+    """What the run should take without its time limit."""
 
 
 def choose_length(
@@ -71,10 +74,10 @@ def choose_length(
     num_steps, num_chains = options.num_steps, options.chains
     if num_steps is None and options.max_seconds is None and _is_sized(problem, schedule):
         return _by_survey(problem, named_rule(schedule), options, on_progress)
-    part_chains, timing = None, Timing(0.0, 0, 0.0, 0)
+    part_chains, timing, whole = None, Timing(0.0, 0, 0.0, 0), None
     left = _left(problem, options, spent)
     if left is not None:
-        num_steps, num_chains, timing = _fit(problem, schedule, options, left)
+        num_steps, num_chains, timing, whole = _fit(problem, schedule, options, left)
         part_chains = _part_chains(num_chains, 1.0)
     found = plan_schedule(
         schedule,
@@ -93,6 +96,7 @@ def choose_length(
         timing.sweeps + pilot.get("pilot_sweeps", 0),
         timing.spent + pilot.get("pilot_seconds", 0.0),
         timing.starts + pilot.get("starts", 0),
+        whole,
     )
 
 
@@ -167,6 +171,7 @@ def _for_error(
         ahead.pilot_sweeps,
         ahead.pilot_seconds,
         ahead.pilot_starts,
+        ahead.seconds,
     )
 
 
@@ -174,7 +179,7 @@ def _left(problem: Problem, options: Options, spent: float) -> float | None:
     """Seconds for the first run, of what is allowed."""
     if options.max_seconds is None:
         return None
-    left = max(options.max_seconds - spent, 1e-3)
+    left = max(options.max_seconds - spent, RUN_SHARE * options.max_seconds)
     return left if problem.second_path is None else left * (1 - _SECOND_TIME)
 
 
@@ -190,8 +195,8 @@ def _part_chains(num_chains: int, affordable: float) -> int:
 
 def _fit(
     problem: Problem, schedule: Any, options: Options, left: float
-) -> tuple[int | None, int, Timing]:
-    """Steps and chains that fit into the time: fewer chains first, then shorter ones."""
+) -> tuple[int | None, int, Timing, float]:
+    """Steps and chains that fit into the time: fewer chains first, then shorter ones; all take so long."""
     path, kernel = problem.states, problem.kernel
     num_steps, num_chains = options.num_steps, options.chains
     is_fixed = num_steps is not None or not _is_name(schedule)
@@ -200,10 +205,12 @@ def _fit(
     else:
         steps = plan_schedule(schedule, path, kernel, num_steps=num_steps).num_steps
     timing = time_steps(path, kernel, _part_chains(num_chains, 1.0), options.seed)
-    sweeps = TIME_RESERVE * max(left - timing.spent, 0) / timing.pace
+    assert options.max_seconds is not None
+    seconds = max(left - timing.spent, RUN_SHARE * options.max_seconds)
+    sweeps, whole = TIME_RESERVE * seconds / timing.pace, steps * num_chains * timing.pace
     if steps * num_chains <= sweeps:
-        return num_steps, num_chains, timing
+        return num_steps, num_chains, timing, whole
     chains = max(int(sweeps / steps), min(num_chains, _LEAST_CHAINS))
     if is_fixed or steps * chains <= sweeps:
-        return num_steps, chains, timing
-    return max(1, int(sweeps / chains)), chains, timing
+        return num_steps, chains, timing, whole
+    return max(1, int(sweeps / chains)), chains, timing, whole

@@ -237,6 +237,7 @@ def estimate_log_z(
         second=problem.second_base,
         base_reason=problem.base_reason,
         rounding=problem.rounding,
+        whole_seconds=None if max_seconds is None else length.whole_seconds,
         offset=problem.offset,
         pilot_findings=[finding.to_record() for finding in problem.findings] or None,
         can_enumerate=problem.model.has_exact_draws,
@@ -325,7 +326,11 @@ def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnPro
     is_searching = problem.is_open or options.second_opinion
     begin(on_progress, "base" if is_searching else "tuning")
     limit = options.max_seconds
-    if limit is not None and problem.is_searched(options.second_opinion):  # pilots keep it too
+    is_density = problem.is_open and bool(
+        problem.model.searched_bases
+    )  # whose kernel cannot step yet
+    is_timed = limit is not None and not is_density
+    if is_timed and problem.is_searched(options.second_opinion):  # pilots keep it too
         paced = time_steps(problem.states, problem.kernel, num_chains, options.seed)
         share = TIME_RESERVE * limit / (paced.pace * steps * num_chains)
         steps = max(int(min(share, 1.0) * steps), 1)

@@ -6,13 +6,14 @@ resumed run takes as many.
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from annealz.core.arrays import indices
 from annealz.core.random import Stream, derive_seed
+from annealz.core.registry.schedules import SCHEDULES
 from annealz.engine.anneal import anneal
 from annealz.engine.merge import merge_runs
 from annealz.engine.observers import AbstractObserver, Expectation, Slope
@@ -26,9 +27,11 @@ from annealz.estimators.remedy import Remedy
 from annealz.estimators.status import Status
 from annealz.estimators.two_sided import judge_two_sided
 from annealz.paths.tempered import ZERO_DENSITY
+from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.estimate import Estimate
 from annealz.workflows.folder import RunFolder
+from annealz.workflows.length import RUN_SHARE, TIME_RESERVE
 from annealz.workflows.pilots.base_search import second_chains
 from annealz.workflows.pilots.draws import draw_with_ancestors
 from annealz.workflows.pilots.sizing import more_chains
@@ -208,8 +211,9 @@ def _next_part(settings: AnnealSettings, runs: list[Run]) -> int:
     """Chains of the next part of the forward run; none where it is done."""
     wanted, done = settings.num_chains, sum(run.num_chains for run in runs)
     limit, target = settings.max_seconds, settings.target_std_err
-    if limit is not None and settings.second:
-        limit *= _FIRST_TIME
+    if limit is not None:
+        least = settings.pilot_seconds + RUN_SHARE * limit
+        limit = max(limit * (_FIRST_TIME if settings.second else 1.0), least)
     if limit is not None and runs:
         spent = settings.pilot_seconds + sum(run.seconds for run in runs)
         if spent + runs[-1].seconds > limit:
@@ -227,9 +231,8 @@ def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
     judgement = judgement_of(run)
     target, limit = settings.target_std_err, settings.max_seconds
     found = [Finding.from_record(record) for record in settings.pilot_findings or ()]
-    if limit is not None and run.num_chains < settings.wanted_chains:
-        wanted = settings.wanted_chains
-        found.append(Finding.of(Kind.OUT_OF_TIME, limit=limit, done=run.num_chains, wanted=wanted))
+    if limit is not None:
+        found += _of_time(settings, run, limit)
     if target is not None and not judgement.std_err <= target:
         remedy, std_err = None, judgement.std_err
         if judgement.status is Status.OK:  # else no error can be relied on
@@ -271,6 +274,29 @@ def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
             probe=_probe_of(runs, judgement.log_mean),
         )
     return Estimate(settings, runs, judgement, (), both, opinion, by_kind(found))
+
+
+def _of_time(settings: AnnealSettings, run: Run, limit: float) -> Iterator[Finding]:
+    """What a time limit left out, and the time that all of it should take."""
+    chains, steps = settings.wanted_chains, run.num_steps
+    if (
+        settings.target_std_err is None
+        and SCHEDULES.find(settings.asked.schedule or "") is not None
+    ):
+        steps = settings.asked.num_steps or DEFAULT_NUM_STEPS
+    if settings.pilot_seconds > limit:
+        yield Finding.of(Kind.SLOW_START, limit=limit, seconds=settings.pilot_seconds)
+    if run.num_steps < steps:
+        yield Finding.of(Kind.SHORTENED, limit=limit, steps=run.num_steps, wanted=steps)
+    if run.num_chains < chains:
+        remedy = None
+        if settings.whole_seconds is not None:
+            share = TIME_RESERVE * (_FIRST_TIME if settings.second else 1.0)
+            whole = max(settings.pilot_seconds + settings.whole_seconds / share, 1.5 * limit, 1.0)
+            digits = 10 ** max(int(np.log10(whole)) - 1, 0)
+            rounded = int(np.ceil(whole / digits) * digits)
+            remedy = Remedy(max_seconds=rounded, words="for all of them")
+        yield Finding.of(Kind.OUT_OF_TIME, remedy, limit=limit, done=run.num_chains, wanted=chains)
 
 
 def judgement_of(run: Run) -> Judgement | IslandJudgement:

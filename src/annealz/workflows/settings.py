@@ -173,6 +173,8 @@ class AnnealSettings(RunSettings):
     )
     """Where the reverse run starts from; None without one."""
     rounding: Annotated[float | None, optional(finite)] = None
+    whole_seconds: Annotated[float | None, optional(finite)] = None
+    """What all that is asked for should take without a time limit."""
     """Of one value of a density in float32."""
     offset: Annotated[float | None, optional(number)] = None
     """What the path subtracts from a log density, and adds to log Z."""

@@ -38,6 +38,7 @@ REMEDIES = {  # every setting that a remedy can name, with the words in both med
         "target_std_err=0.12",
         "--target-std-err 0.12",
     ),
+    "max_seconds": (Remedy(max_seconds=60), "max_seconds=60", "--max-seconds 60"),
     "conservative": (Remedy(conservative=True), "conservative=True", "--conservative"),
     "map": (
         Remedy(map="visible_means=m"),

@@ -181,7 +181,7 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
     )
     assert result.num_chains == 50 * parts
     assert out_of_time(result) == [
-        f"time limit of 25 s reached after {50 * parts} of 200 chains; more time would narrow the error."
+        f"time limit of 25 s reached after {50 * parts} of 200 chains; try max_seconds=38, for all of them."
     ]
     whole = annealz.estimate_log_z(MODEL, seed=3, num_chains=50, **STEPS)
     assert np.array_equal(result.log_weights[:50], whole.log_weights)
@@ -195,10 +195,30 @@ def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     assert "reached after 260 of 1000 chains" in out_of_time(fewer)[0]
     shorter = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, **options)
     assert (shorter.num_steps, shorter.num_chains) == (20, 250)
+    assert "the time limit of 10 s left 20 of 10000 steps." in shorter.messages
+    assert (
+        "try max_seconds=20000, for all of them" in out_of_time(shorter)[0]
+    )  # 16,000 s, a fifth more
     fixed = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, num_steps=40, **options)
     assert (fixed.num_steps, fixed.num_chains) == (40, 250)
     own = options | {"schedule": np.linspace(0, 1, 31)}
     assert in_time(monkeypatch, pace=10.0 * 0.8 / 5000, **own).num_steps == 30
+
+
+def test_what_pilots_took_leaves_a_quarter_to_the_run(monkeypatch):
+    """50 s of compilation, of 10 that are allowed: a run of 2.5 s follows, and the 50 s are reported."""
+    options = {"schedule": "linear", "max_seconds": 10.0, **PLAIN}
+    monkeypatch.setattr(length, "time_steps", lambda *arguments: Timing(1e-6, 123, 50.0))
+    result = annealz.estimate_log_z(MODEL, seed=3, num_steps=1000, **options)
+    assert result.num_chains == 1000  # 1 s
+    assert any(m.startswith("pilots and compilation took 50.0 s, more") for m in result.messages)
+
+
+def test_a_density_takes_a_time_limit():
+    """Its kernel cannot step before a pilot has tuned it: nothing may be timed before."""
+    model = annealz.LogDensity(lambda x: -(x**2).sum() / 2, 2)
+    result = annealz.estimate_log_z(model, num_steps=60, num_chains=60, max_seconds=HOUR)
+    assert_within_mc_error(result.log_z, np.log(2 * np.pi), result.std_err)
 
 
 def test_no_time_at_all_still_gives_an_estimate_that_can_be_judged(monkeypatch):

@@ -161,7 +161,11 @@ def _status(arguments: list[str]) -> int:
         raise
     except MemoryError:
         return _fail("not enough memory: take fewer chains or smaller batches.")
-    except (ValueError, OSError) as error:
+    except ValueError as error:
+        from annealz.views.cli.spoken import in_words_of_options
+
+        return _fail(in_words_of_options(str(error), _option_names()))
+    except OSError as error:
         return _fail(str(error))
     except Exception as error:
         usage = getattr(error, "format_message", None)  # typer's usage errors
@@ -169,6 +173,13 @@ def _status(arguments: list[str]) -> int:
             raise
         command = getattr(getattr(error, "ctx", None), "command_path", "annealz")
         return _fail(f"{usage().rstrip('.')}: see '{command} --help'.") if usage() else 0
+
+
+def _option_names() -> set[str]:
+    """Of all commands."""
+    group: Any = typer.main.get_command(app)
+    parameters = [one for command in group.commands.values() for one in command.params]
+    return {name for one in parameters for name in one.opts if name.startswith("--")}
 
 
 def _unheard() -> int:
