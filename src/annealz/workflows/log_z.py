@@ -328,9 +328,9 @@ def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnPro
     limit = options.max_seconds
     is_density = problem.is_open and bool(
         problem.model.searched_bases
-    )  # whose kernel cannot step yet
-    is_timed = limit is not None and not is_density
-    if is_timed and problem.is_searched(options.second_opinion):  # pilots keep it too
+    )  # its kernel is not tuned yet
+    is_searched = problem.is_searched(options.second_opinion) and not is_density
+    if limit is not None and is_searched:  # pilots keep it too
         paced = time_steps(problem.states, problem.kernel, num_chains, options.seed)
         share = TIME_RESERVE * limit / (paced.pace * steps * num_chains)
         steps = max(int(min(share, 1.0) * steps), 1)

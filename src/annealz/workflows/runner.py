@@ -294,7 +294,7 @@ def _of_time(settings: AnnealSettings, run: Run, limit: float) -> Iterator[Findi
             share = TIME_RESERVE * (_FIRST_TIME if settings.second else 1.0)
             whole = max(settings.pilot_seconds + settings.whole_seconds / share, 1.5 * limit, 1.0)
             digits = 10 ** max(int(np.log10(whole)) - 1, 0)
-            rounded = int(np.ceil(whole / digits) * digits)
+            rounded = int(np.ceil(whole / digits - 1e-6) * digits)
             remedy = Remedy(max_seconds=rounded, words="for all of them")
         yield Finding.of(Kind.OUT_OF_TIME, remedy, limit=limit, done=run.num_chains, wanted=chains)
 

@@ -147,7 +147,9 @@ def test_a_full_disk_between_parts_stops_nothing(tmp_path: Path, missed, monkeyp
 HOUR = 3600.0
 
 
-def in_time(monkeypatch, *, pace: float, seconds: float, **settings) -> annealz.Estimate:
+def in_time(
+    monkeypatch, *, pace: float, seconds: float, spent: float = 0.0, **settings
+) -> annealz.Estimate:
     """A run on a machine of this speed, each part of which takes so many seconds."""
     real = runner.anneal
 
@@ -155,7 +157,7 @@ def in_time(monkeypatch, *, pace: float, seconds: float, **settings) -> annealz.
         return dataclasses.replace(real(*arguments, **options), seconds=seconds)
 
     for module in (door, length, sizing):
-        monkeypatch.setattr(module, "time_steps", lambda *arguments: Timing(pace, 123, 0.0))
+        monkeypatch.setattr(module, "time_steps", lambda *arguments: Timing(pace, 123, spent))
     monkeypatch.setattr(runner, "anneal", run_of)
     return annealz.estimate_log_z(MODEL, seed=3, **settings)
 
@@ -207,10 +209,10 @@ def test_fewer_chains_first_then_shorter_ones(monkeypatch):
 
 def test_what_pilots_took_leaves_a_quarter_to_the_run(monkeypatch):
     """50 s of compilation, of 10 that are allowed: a run of 2.5 s follows, and the 50 s are reported."""
-    options = {"schedule": "linear", "max_seconds": 10.0, **PLAIN}
-    monkeypatch.setattr(length, "time_steps", lambda *arguments: Timing(1e-6, 123, 50.0))
-    result = annealz.estimate_log_z(MODEL, seed=3, num_steps=1000, **options)
-    assert result.num_chains == 1000  # 1 s
+    result = in_time(
+        monkeypatch, pace=1e-9, seconds=0.5, spent=50.0, num_chains=200, max_seconds=10.0, **STEPS
+    )
+    assert result.num_chains == 200  # in 4 parts, of 2 s together
     assert any(m.startswith("pilots and compilation took 50.0 s, more") for m in result.messages)
 
 
