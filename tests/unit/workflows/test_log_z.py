@@ -12,6 +12,7 @@ from annealz.core.weights import effective_sample_size, log_mean
 from annealz.estimators.kind import Kind
 from annealz.models import exact_samples
 from annealz.paths.bases.choose import choose_base
+from annealz.schedules import choose
 from annealz.testing import assert_within_mc_error, random_rbm
 from annealz.workflows import length, runner
 from annealz.workflows import log_z as door
@@ -189,10 +190,12 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
 
 
 def test_fewer_chains_first_then_shorter_ones(monkeypatch):
-    """0.8 of the time for 10,000 steps of 1,000 chains that would take ten times or a thousand as long."""
+    """0.8 of the time for 1,000 steps of 1,000 chains that would take four times or a hundred as long."""
+    for module in (length, choose):
+        monkeypatch.setattr(module, "DEFAULT_NUM_STEPS", 1000)
     options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}
-    fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 2_520_000, **options)
-    assert (fewer.num_steps, fewer.num_chains) == (10_000, 252)
+    fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 252_000, **options)
+    assert (fewer.num_steps, fewer.num_chains) == (1000, 252)
     assert "reached after 252 of 1000 chains" in out_of_time(fewer)[0]
     shorter = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, **options)
     assert (shorter.num_steps, shorter.num_chains) == (20, 250)
