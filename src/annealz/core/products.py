@@ -112,7 +112,7 @@ def _split(exact: np.ndarray, is_wide: bool) -> tuple[Float[Array, "..."], Float
         both = np.concatenate([_filled(high, axis=1), _filled(low, axis=1)], axis=1)
     else:
         both = _filled(np.concatenate([high, low]), axis=1)
-    return jnp.asarray(_filled(both, axis=0)), jnp.float32(np.ldexp(1.0, exponent))
+    return on_device(_filled(both, axis=0), np.float16), on_device(np.ldexp(1.0, exponent))
 
 
 def _filled(matrix: np.ndarray, axis: int) -> np.ndarray:

@@ -99,16 +99,16 @@ def test_the_engine_in_the_forms_of_a_gpu(gpu_forms, marginal: str, seed: int):
             path,
             BlockGibbs(),
             linear(100),
-            num_chains=4000,
+            num_chains=n,
             seed=seed,
             record_every=r,
             chunk_steps=c,
         )
-        for c, r in ((None, 10), (7, 10), (33, 50))
+        for n, c, r in ((4000, None, 10), (1000, 7, 10), (1000, 33, 50))  # in blocks of 1,000
     ]
     for run in runs[1:]:
-        np.testing.assert_array_equal(run.log_weights, runs[0].log_weights)
-        np.testing.assert_array_equal(run.states, runs[0].states)
+        np.testing.assert_array_equal(run.log_weights, runs[0].log_weights[:1000])
+        np.testing.assert_array_equal(run.states, runs[0].states[:1000])
     assert runs[0].states.dtype == np.uint8
     weights = np.exp(runs[0].log_weights + runs[0].log_z0 - exact_log_z(model))
     assert_within_mc_error(weights.mean(), 1.0, weights.std() / np.sqrt(weights.size))

@@ -125,7 +125,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path, difference: str)
 
 def checkpointed(path: Path, model, kernel, observers=None, base=SMALL_BASE) -> Run:
     return anneal(
-        GeometricPath(base, model), kernel, linear(6), num_chains=5, checkpoint=path,
+        GeometricPath(base, model), kernel, linear(6), num_chains=37, checkpoint=path,
         observers=observers or {},
     )  # fmt: skip
 

@@ -162,7 +162,7 @@ def test_a_whole_estimate(client):
     """A function of one's own, draws and two sides."""
     options = {"num_steps": 60, "num_chains": 40, "two_sided": True, "seed": 4}
     options |= {"schedule": "linear", "base": "standard", "second_opinion": False}
-    options |= {"observe": {"states": lambda v: v}}
+    options |= {"observe": {"states": lambda v: v}, "kernel": annealz.RandomWalk(step_size=1.0)}
     model = annealz.LogDensity(lambda x: -0.5 * ((x - 1) ** 2).sum(), 2)
     here = annealz.estimate_log_z(model, **options)
     there = annealz.estimate_log_z(model, **options, client=client)

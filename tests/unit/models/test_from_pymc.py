@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,12 +15,17 @@ from annealz.core.random import Stream
 from annealz.testing import assert_within_mc_error
 
 FLAGS = os.environ.get("XLA_FLAGS")
-with warnings.catch_warnings():  # of the libraries that it imports
-    warnings.simplefilter("ignore")
-    pm = pytest.importorskip("pymc")
 
 
-def test_the_base_is_the_prior_and_the_density_is_pymcs(seed):
+@pytest.fixture(scope="module")
+def pm() -> Any:
+    """Imported where it is needed: it takes as long as all of annealz."""
+    with warnings.catch_warnings():  # of the libraries that it imports
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("pymc")
+
+
+def test_the_base_is_the_prior_and_the_density_is_pymcs(pm, seed):
     with pm.Model() as coin:
         share = pm.Beta("share", 2.0, 3.0)
         pm.Uniform("part", 0, share)
@@ -53,7 +59,7 @@ def test_the_base_is_the_prior_and_the_density_is_pymcs(seed):
     assert np.isfinite(gradient).all()
 
 
-def test_what_is_no_density_is_refused():
+def test_what_is_no_density_is_refused(pm):
     with pm.Model() as switch:
         pm.Bernoulli("switch", 0.5)
     with pm.Model() as known:

@@ -1,5 +1,6 @@
 """Mixtures of Gaussians and of Student's t as bases: density, draws, and the states of a path."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -78,19 +79,25 @@ def test_states_carry_what_was_evaluated():
     model = annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2)
     positions = annealz.TemperedPath(mixture(0), model)
     path = PhasePath(positions, has_momentum=True, has_gradient=True)
-    x = path.sample(Stream(0, "states").at(0, indices(5)))
+    x = jax.jit(lambda bits: path.sample(bits))(Stream(0, "states").at(0, indices(5)))
     assert x.shape == (5, 2 + 2 + 1 + 2)
-    phase = path.split(x)
-    assert bool((path.join(phase) == x).all())
-    np.testing.assert_allclose(phase.value, model.log_density(path.position(x)), rtol=1e-5)
-    for beta in (0.0, 0.3, 1.0):
-        value, gradient = path.field(phase, beta)
-        np.testing.assert_allclose(value, positions.log_density(phase.z, beta), atol=1e-4)
-        step = 1e-2
-        for axis in range(2):
-            up, down = (phase.z.at[:, axis].add(s * step) for s in (1, -1))
-            slope = positions.log_density(up, beta) - positions.log_density(down, beta)
-            np.testing.assert_allclose(gradient[:, axis], slope / (2 * step), atol=0.05)
+
+    @jax.jit
+    def parts(x):
+        phase = path.split(x)
+        return path.join(phase), phase.z, phase.value, model.log_density(path.position(x))
+
+    joined, z, carried, there = map(np.asarray, parts(x))
+    assert (joined == np.asarray(x)).all()
+    np.testing.assert_allclose(carried, there, rtol=1e-5)
+    field = jax.jit(lambda x, beta: path.field(path.split(x), beta))
+    log_density = jax.jit(lambda z, beta: positions.log_density(z, beta))
+    for beta in np.float32([0.0, 0.3, 1.0]):
+        value, gradient = map(np.asarray, field(x, beta))
+        np.testing.assert_allclose(value, log_density(z, beta), atol=1e-4)
+        for step in np.float32(1e-2) * np.eye(2, dtype=np.float32):
+            slope = np.asarray(log_density(z + step, beta)) - log_density(z - step, beta)
+            np.testing.assert_allclose(gradient @ (step != 0), slope / 0.02, atol=0.05)
 
 
 def test_an_offset_moves_into_the_first_log_z():
@@ -125,14 +132,16 @@ def test_what_is_carried_belongs_to_where_the_chains_are(kernel):
     model = annealz.LogDensity(lambda x: -jnp.sum((x - 1) ** 4), dim=2)
     path = kernel.extend(annealz.TemperedPath(annealz.GaussianBase.standard(2), model))
     stream, chains = Stream(2, "carried"), indices(64)
-    x = path.sample(stream.at(0, chains))
+    x = jax.jit(lambda bits: path.sample(bits))(stream.at(0, chains))
     moved = jax.jit(lambda x, k: kernel.step(stream.at(k, chains), x, path, jnp.float32(0.7)))
+    split = eqx.filter_jit(lambda x: path.split(x))
+    evaluated = eqx.filter_jit(lambda z: path.evaluated(z))
     for k in range(1, 4):
         before, x = x, moved(x, k)
-        stayed = (path.split(x).z == path.split(before).z).all(1)
+        phase = split(x)
+        stayed = (np.asarray(phase.z) == np.asarray(split(before).z)).all(1)
         assert 0 < int(stayed.sum()) < 64
-        phase = path.split(x)
-        fresh = path.evaluated(phase.z)
+        fresh = evaluated(phase.z)
         np.testing.assert_allclose(phase.value, fresh.value, rtol=1e-5, atol=1e-5)
         if path.has_gradient:
             np.testing.assert_allclose(phase.gradient, fresh.gradient, rtol=1e-4, atol=1e-4)

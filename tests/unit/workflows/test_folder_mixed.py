@@ -1,6 +1,7 @@
 """A run folder with files of another run, cut short, empty or gone: one sentence that names the file."""
 
 import contextlib
+import functools
 import json
 import shutil
 from collections.abc import Callable
@@ -83,9 +84,7 @@ def test_a_killed_writer_leaves_nothing_that_stays(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / ".run.npz.x1.tmp").write_bytes(b"half")
-    annealz.estimate_log_z(
-        random_rbm(4, 6), schedule="linear", num_steps=20, num_chains=100, out=folder
-    )
+    estimated(folder, 0, second_opinion=False)
     assert not list(folder.glob(".*"))
 
 
@@ -159,14 +158,16 @@ TOLD_BY = {  # where another file than the wrong one is named, or none
 
 
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory) -> dict[str, tuple[Path, Path]]:
-    """Of every kind one folder, and one of another seed."""
-    made = {}
-    for kind, make in KINDS.items():
+def of_kind(tmp_path_factory) -> Callable[[str], tuple[Path, Path]]:
+    """Of a kind one folder, and one of another seed: made when they are first asked for."""
+
+    @functools.cache
+    def made(kind: str) -> tuple[Path, Path]:
         root = tmp_path_factory.mktemp("kinds")
         for seed, name in enumerate(("mine", "other")):
-            make(root / name, seed)
-        made[kind] = root / "mine", root / "other"
+            KINDS[kind](root / name, seed)
+        return root / "mine", root / "other"
+
     return made
 
 
@@ -185,9 +186,9 @@ def number(text: str) -> object:
 
 @pytest.mark.parametrize("how", ["other", "cut", "empty", "gone"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_file_is_named_or_not_needed(kinds, tmp_path, capsys, kind, how):
+def test_each_file_is_named_or_not_needed(of_kind, tmp_path, capsys, kind, how):
     """Never a traceback, never another number: a refusal of one line, or the same result."""
-    mine, other = kinds[kind]
+    mine, other = of_kind(kind)
     whole = tmp_path / "whole"
     shutil.copytree(mine, whole)
     code, out, err = outcome(capsys, "resume", str(whole), "--json", "--quiet")

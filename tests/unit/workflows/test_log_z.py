@@ -12,6 +12,7 @@ from annealz.core.weights import effective_sample_size, log_mean
 from annealz.estimators.kind import Kind
 from annealz.models import exact_samples
 from annealz.paths.bases.choose import choose_base
+from annealz.schedules import choose
 from annealz.testing import assert_within_mc_error, random_rbm
 from annealz.workflows import length, runner
 from annealz.workflows import log_z as door
@@ -24,6 +25,7 @@ HARD = random_rbm(5, 8, 2.0, seed=11)
 LARGE = random_rbm(26, 27, 0.1, seed=3)  # no layer can be enumerated
 PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
 STEPS = {"schedule": "linear", "num_steps": 40, **PLAIN}
+MEANS = {"mean": lambda v: v}  # one object: every run that observes it shares its programs
 
 
 def words_of(kind: Kind) -> str:
@@ -49,7 +51,7 @@ def interrupted(folder: Path, name: str, model=MODEL, **settings) -> annealz.Est
         )
     assert RunFolder(folder).has_progress()
     assert not RunFolder(folder).is_done()
-    return annealz.resume(folder)
+    return annealz.resume(folder, observe=settings.get("observe"))
 
 
 def without_seconds(result: annealz.Estimate) -> dict:
@@ -69,31 +71,31 @@ def check_equal(one: annealz.Estimate, two: annealz.Estimate) -> None:
 
 # --- a wanted error ---------------------------------------------------------------------------
 
-WANTED = {"target_std_err": 0.02, "seed": 7, **STEPS}
+WANTED = {"target_std_err": 0.02, "seed": 7, "observe": MEANS, **STEPS}
 
 
 @pytest.fixture
 def missed(monkeypatch) -> None:
-    """Sizing is too hopeful by a factor of four."""
+    """Sizing is too hopeful by a factor of four; nothing is timed."""
     monkeypatch.setattr(sizing, "_RESERVE", 0.25)
+    monkeypatch.setattr(sizing, "time_steps", lambda *arguments: Timing(1e-9, 0, 0.0))
 
 
 @pytest.mark.usefixtures("missed")
 def test_a_run_that_missed_its_target_goes_on_once(tmp_path: Path):
     seen = []
-    result = annealz.estimate_log_z(
-        HARD, out=tmp_path / "r", observe={"mean": lambda v: v}, on_forecast=seen.append, **WANTED
-    )
+    result = annealz.estimate_log_z(HARD, out=tmp_path / "r", on_forecast=seen.append, **WANTED)
     first = seen[0].num_chains
-    alone = annealz.estimate_log_z(HARD, num_chains=first, seed=7, **STEPS)
+    alone = annealz.estimate_log_z(HARD, num_chains=first, seed=7, observe=MEANS, **STEPS)
     assert alone.std_err > 0.02
     assert np.array_equal(result.log_weights[:first], alone.log_weights)
     more = more_chains(alone.log_weights, 0.02)
     assert result.num_chains == first + more
     path = annealz.GeometricPath(choose_base(HARD, "visible-bias", None), HARD)
     second = annealz.anneal(
-        path, annealz.BlockGibbs(), annealz.linear(40), num_chains=more, seed=7, purpose="anneal 2"
-    )
+        path, annealz.BlockGibbs(), annealz.linear(40), num_chains=more, seed=7, purpose="anneal 2",
+        observers=runner.observers_of(MEANS),
+    )  # fmt: skip
     assert np.array_equal(result.log_weights[first:], second.log_weights)
     assert result.log_z == pytest.approx(result.run.log_z0 + log_mean(result.log_weights))
     assert result.trace.ess[-1] == pytest.approx(effective_sample_size(result.log_weights), 1e-4)
@@ -167,11 +169,11 @@ def out_of_time(result: annealz.Estimate) -> list[str]:
 
 
 def test_what_fits_is_run_in_parts_to_the_end(monkeypatch):
-    result = in_time(monkeypatch, pace=1e-9, seconds=1.0, num_chains=203, max_seconds=HOUR, **STEPS)
-    assert (result.num_chains, result.num_steps) == (203, 40)
+    result = in_time(monkeypatch, pace=1e-9, seconds=1.0, num_chains=250, max_seconds=HOUR, **STEPS)
+    assert (result.num_chains, result.num_steps) == (250, 40)
     assert out_of_time(result) == []
-    assert result.sweeps == {"pilot": 123, "main": 40 * 203}
-    assert np.unique(result.log_weights).size > 190  # every part has bits of its own
+    assert result.sweeps == {"pilot": 123, "main": 40 * 250}
+    assert np.unique(result.log_weights).size > 235  # every part has bits of its own
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
 
 
@@ -190,11 +192,13 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
 
 
 def test_fewer_chains_first_then_shorter_ones(monkeypatch):
-    """0.8 of the time for 10,000 steps of 1,000 chains that would take ten times or a thousand as long."""
+    """0.8 of the time for 1,000 steps of 1,000 chains that would take four times or a hundred as long."""
+    for module in (length, choose):
+        monkeypatch.setattr(module, "DEFAULT_NUM_STEPS", 1000)
     options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}
-    fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 2_600_000, **options)
-    assert (fewer.num_steps, fewer.num_chains) == (10_000, 260)
-    assert "reached after 260 of 1000 chains" in out_of_time(fewer)[0]
+    fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 252_000, **options)
+    assert (fewer.num_steps, fewer.num_chains) == (1000, 252)
+    assert "reached after 252 of 1000 chains" in out_of_time(fewer)[0]
     shorter = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, **options)
     assert (shorter.num_steps, shorter.num_chains) == (20, 250)
     assert "the time limit of 10 s left 20 of 10000 steps." in shorter.messages
@@ -457,7 +461,7 @@ def test_likelihoods_take_estimates_of_every_kind(kind, request):
 
 def test_only_a_low_log_z_makes_the_likelihood_an_upper_bound():
     rows = exact_samples(HARD, 30, 1)[0]
-    options = {"schedule": "linear", "num_steps": 1, "num_chains": 9, "base": "uniform"}
+    options = {"schedule": "linear", "num_steps": 1, "num_chains": 1, "base": "uniform"}
     options["second_opinion"] = False
     for two_sided in (False, True):
         estimate = annealz.estimate_log_z(HARD, two_sided=two_sided, **options)

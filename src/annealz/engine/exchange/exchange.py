@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike
 
@@ -424,4 +423,4 @@ def _positions(run: _Exchanging, draws: np.ndarray) -> np.ndarray:
         like = jax.eval_shape(lambda: path.position(path.sample(bits)))
         return np.zeros((0, *like.shape[1:]), like.dtype)
     flat = draws.reshape(-1, *draws.shape[2:])[: run.num_draws]
-    return np.asarray(path.position(path.restore(jnp.asarray(flat))))
+    return np.asarray(path.position(path.restore(on_device(flat, flat.dtype))))

@@ -8,9 +8,10 @@ so that r is at most about 1 % above the rounding of a float32 of the size of m;
 multiply bytes twice as fast as half-precision numbers. The order of summation changes nothing.
 """
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int8
+
+from annealz.core.arrays import on_device
 
 __all__ = ["BYTE_VALUES", "filled", "signed_bytes"]
 
@@ -36,8 +37,8 @@ def signed_bytes(
         np.concatenate([np.zeros_like(terms[0]) if b is None else terms[b] for b in group], axis=1)
         for group in groups
     )
-    arrays = tuple(jnp.asarray(a.reshape(-1, matrix.shape[1])) for a in stacked)
-    return arrays, jnp.asarray(scale[:, 0])
+    arrays = tuple(on_device(a.reshape(-1, matrix.shape[1]), a.dtype) for a in stacked)
+    return arrays, on_device(scale[:, 0], scale.dtype)
 
 
 def filled(size: int, tile: int) -> int:

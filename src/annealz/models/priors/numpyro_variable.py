@@ -62,7 +62,7 @@ def numpyro_variable(name: str, given: Any) -> Variable:
         return jnp.nan_to_num(x, posinf=_FAR, neginf=-_FAR)
 
     def coordinates(values):
-        rows = jax.vmap(bijection.inv)(jnp.asarray(values, jnp.float32))
+        rows = jax.jit(jax.vmap(bijection.inv))(np.asarray(values, np.float32))
         return np.asarray(rows, np.float64).reshape(-1, size)
 
     return Variable(shape, size, value, coordinates, density, draw)

@@ -9,6 +9,7 @@ set for JAX (`JAX_COMPILATION_CACHE_DIR`), it is that one.
 import hashlib
 import os
 import platform
+import warnings
 from pathlib import Path
 
 import platformdirs
@@ -47,6 +48,8 @@ def keep_programs() -> None:
     }
     for name, value in wanted.items():
         os.environ.setdefault(name, value)
+    # A file that is damaged or cannot be written costs a compilation, and nothing else.
+    warnings.filterwarnings("ignore", "Error .* persistent compilation cache", UserWarning)
 
 
 def _processor() -> str:

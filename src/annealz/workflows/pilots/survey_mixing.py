@@ -146,7 +146,7 @@ class _Walk:
                 jump = _log_ratio(self.path, x, np.float32(betas[i - 1]), np.float32(beta))
                 log_weights = log_weights + _finite(jump, float(beta))
                 if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
-                    x = x[resample(log_weights, self.generator)]
+                    x = _taken(x, resample(log_weights, self.generator))
                     log_z += log_mean(log_weights)
                     log_weights = np.zeros(self.num_chains)
             knot = _Knot(float(beta), x, np.empty((0, self.num_chains)))
@@ -193,6 +193,9 @@ def _sample(path, stream, step, chains):
 @eqx.filter_jit
 def _log_ratio(path, x, beta0, beta1):
     return path.log_ratio(x, beta0, beta1)
+
+
+_taken = jax.jit(lambda x, rows: x[rows])  # one program, where an eager one would be six
 
 
 def _finite(values: jax.Array, beta: float) -> np.ndarray:
