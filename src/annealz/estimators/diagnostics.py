@@ -59,7 +59,6 @@ from annealz.core.weights import (
 )
 from annealz.estimators.finding import Finding, Findings, by_kind
 from annealz.estimators.kind import Kind
-from annealz.estimators.pareto import pareto_shape
 from annealz.estimators.remedy import Remedy
 from annealz.estimators.status import Found, check_level
 
@@ -143,7 +142,13 @@ def pareto_k(log_weights: np.ndarray) -> float:
         return -np.inf
     if log_weights.size < _MIN_CHAINS:
         return np.nan
-    return pareto_shape(log_weights)
+    from arviz_stats.base.array import array_stats  # it takes a second
+
+    try:
+        with np.errstate(all="ignore"):
+            return float(array_stats.psislw(log_weights.max() - log_weights)[1])  # takes -log w
+    except ValueError:  # the largest weights are all equal: a bounded tail
+        return -np.inf
 
 
 def tail_in_words(k: float, num_chains: int) -> str:

@@ -13,8 +13,6 @@ is interpolated in Lambda monotonically (PCHIP).
 
 import numpy as np
 
-from annealz.core.pchip import pchip
-
 __all__ = ["LEAST_SWEEPS", "check_ladder", "equal_rejection", "interpolated", "round_lengths"]
 
 LEAST_SWEEPS = 16
@@ -36,9 +34,11 @@ def round_lengths(num_sweeps: int) -> list[int]:
 
 def equal_rejection(betas: np.ndarray, rejections: np.ndarray) -> np.ndarray:
     """As many betas, with the barrier shared equally among the pairs."""
+    from scipy.interpolate import PchipInterpolator  # a third of a second
+
     barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejections, _LEAST_REJECTION))])
     wanted = np.linspace(0, barrier[-1], betas.size)
-    new = pchip(barrier, betas, wanted)
+    new = PchipInterpolator(barrier, betas)(wanted)
     new = np.maximum.accumulate(np.clip(new, 0, 1))
     room = _LEAST_STEP * np.arange(betas.size)
     new = np.maximum.accumulate(new - room) + room  # at least one step apart
@@ -49,7 +49,9 @@ def equal_rejection(betas: np.ndarray, rejections: np.ndarray) -> np.ndarray:
 
 def interpolated(betas: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Values known at these betas, at others."""
-    return pchip(betas, values, at)
+    from scipy.interpolate import PchipInterpolator
+
+    return PchipInterpolator(betas, values)(at)
 
 
 def check_ladder(betas, num_rungs: int) -> np.ndarray:

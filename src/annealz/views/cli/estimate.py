@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,6 +230,7 @@ def run_estimate(
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.log_z import estimate_log_z
 
+    threading.Thread(target=_import_late, daemon=True).start()
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
@@ -251,6 +254,12 @@ def run_estimate(
         drop_scratch(folder)
         raise
     return result, folder
+
+
+def _import_late() -> None:
+    """What schedules and the diagnosis need, while the first programs are compiled."""
+    for name in ("scipy.interpolate", "arviz_stats.base.array"):
+        importlib.import_module(name)
 
 
 def _show_forecast(ahead: Forecast) -> None:
