@@ -76,7 +76,13 @@ def test_every_reference_of_annealz_leads_somewhere():
 def test_without_other_packages_the_names_are_annealz_own():
     assert SCHEDULES.names() == SCHEDULES.compared() == OWN
     assert SCHEDULES.refusals() == FORMATS.refusals() == []
-    assert [one.name for one in FORMATS.usable()] == ["npz", "MATLAB", "HDF5", "safetensors"]
+    assert [one.name for one in FORMATS.usable()] == [
+        "npz",
+        "MATLAB",
+        "HDF5",
+        "safetensors",
+        "adabmDCA",
+    ]
 
 
 @pytest.mark.parametrize("name", OWN)

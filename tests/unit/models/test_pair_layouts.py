@@ -14,9 +14,9 @@ from support.hostile import refused
 
 GENERATOR = np.random.default_rng(3)
 HALF = np.triu(np.ones((4, 4)), 1)[:, None, :, None] * GENERATOR.normal(0, 1, (4, 3, 4, 3))
-FULL = np.float32(HALF + HALF.transpose(2, 3, 0, 1))
-PAIRS = np.float32(FULL[:, 0, :, 0] + FULL[:, 0, :, 0].T)
-FIELDS = np.float32(GENERATOR.normal(0, 1, (4, 3)))
+FULL = (HALF + HALF.transpose(2, 3, 0, 1)).astype(np.float32)
+PAIRS = FULL[:, 0, :, 0] + FULL[:, 0, :, 0].T
+FIELDS = GENERATOR.normal(0, 1, (4, 3)).astype(np.float32)
 ROWS = GENERATOR.integers(0, 3, (40, 4))
 
 

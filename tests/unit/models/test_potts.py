@@ -42,7 +42,7 @@ def energies(couplings: np.ndarray, fields: np.ndarray, states: np.ndarray) -> n
 
 
 def rounded(model: annealz.Potts) -> tuple[np.ndarray, np.ndarray]:
-    return np.float64(model.couplings), np.float64(model.fields)
+    return np.asarray(model.couplings, np.float64), np.asarray(model.fields, np.float64)
 
 
 @pytest.mark.parametrize("model", [DENSE, CHAIN], ids=["dense", "chain"])
@@ -64,9 +64,10 @@ def test_logits_are_those_of_the_conditionals(model: annealz.Potts):
     """Of every unit at some beta, where all pairs are held and where neighbours are."""
     base = model.choose_base("fields")
     path, beta = model.path(base), 0.4
+    assert isinstance(path, PairTablePath)
     assert (path.neighbours is None) == (model is DENSE)
     couplings, fields = rounded(model)
-    start = np.float64(base.logits)
+    start = np.asarray(base.logits, np.float64)
     x = GENERATOR.integers(0, 3, (6, 5))
     logits = np.asarray(path.site_logits(jnp.asarray(x, jnp.float32), jnp.arange(5), beta))
     for unit in range(5):
@@ -117,11 +118,12 @@ def test_units_that_are_not_coupled_are_drawn_together():
 
 
 def test_rounding_of_another_program_is_no_asymmetry():
-    uneven = np.float32(COUPLINGS)
+    uneven = COUPLINGS.astype(np.float32)
     uneven[0, 1, 2, 2] += np.float32(1e-6)
     model = annealz.Potts(uneven)
     model.check()
-    np.testing.assert_array_equal(model.couplings, np.moveaxis(model.couplings, (2, 3), (0, 1)))
+    held = np.asarray(model.couplings)
+    np.testing.assert_array_equal(held, held.transpose(2, 3, 0, 1))
 
 
 # --- the base rate -------------------------------------------------------------------------------
