@@ -1,10 +1,12 @@
-"""README.md of this folder, from results.json: python studies/uai/uai_page.py"""
+"""README.md of this folder and the table in docs/models.md: python studies/uai/uai_page.py"""
 
 import json
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs" / "models.md"
+_MARKS = "<!-- studies/uai/uai_page.py writes this -->", "<!-- end -->"
 _HEAD = """# Networks of the UAI 2014 competition
 
 Task PR: log Z of fifteen networks, with reference values (log10, six digits) that came with them. The
@@ -99,6 +101,10 @@ def main() -> None:
         rows += json.loads(pgmpy.read_text("utf-8"))
     text = f"{_HEAD}\n{summary(rows)}\n\n{table(rows)}\n"
     (HERE / "README.md").write_text(text, "utf-8")
+    page = DOCS.read_text("utf-8")
+    first, last = (page.index(mark) for mark in _MARKS)
+    shown = f"{_MARKS[0]}\n\n{summary(rows)}\n\n{table(rows)}\n\n"
+    DOCS.write_text(page[:first] + shown + page[last:], "utf-8")
 
 
 if __name__ == "__main__":
