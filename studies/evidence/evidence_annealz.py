@@ -1,4 +1,4 @@
-"""annealz on the problems of the peers: with its defaults, and at the evaluations of the best peer.
+"""annealz on the problems of the peers: with its defaults, at the evaluations of the best peer, and nested.
 
     python studies/evidence/evidence_annealz.py [--seeds R] [--problems NAME …] [--budget S]
 
@@ -6,8 +6,8 @@
 
 The likelihood is given with its prior, in JAX (`from_prior`). "equal" scales steps and chains of the
 default run by the same factor, so that a run costs as many evaluations, pilots included, as those of the
-peer with the smallest error. Times are CPU seconds of one core, as those of the peers; the first run of a
-problem compiles, the others use its programs.
+peer with the smallest error. "nested" is `nested_log_z` with its defaults. Times are CPU seconds of one
+core, as those of the peers; the first run of a problem compiles, the others use its programs.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from evidence_peers import read_rows
 from problems_with_truth import NAMES, problem
 
 HERE = Path(__file__).parent
-OURS, EQUAL = "annealz", "annealz-equal"
+OURS, EQUAL, NESTED = "annealz", "annealz-equal", "annealz-nested"
 OUT = HERE / "results" / "annealz.jsonl"
 _ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -73,7 +73,7 @@ def best_peer(rows: list[dict[str, Any]], name: str) -> tuple[str, float, float]
     return method, error, evaluations
 
 
-def run(name: str, seed: int, options: dict[str, Any]) -> dict[str, Any]:
+def run(method: str, name: str, seed: int, options: dict[str, Any]) -> dict[str, Any]:
     """One run in this process."""
     import annealz
     from annealz.core.versions import versions
@@ -82,20 +82,26 @@ def run(name: str, seed: int, options: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {"problem": name, "seed": seed, "options": options}
     began = time.process_time()
     try:
-        estimate = annealz.estimate_log_z(given, seed=seed, **options)
-        evaluations = estimate.evaluations
-        assert evaluations is not None
+        if method == NESTED:
+            estimate = annealz.nested_log_z(given, seed=seed, **options)
+            row |= {"evaluations": estimate.evaluations["main"], "num_live": estimate.num_live}
+        else:
+            estimate = annealz.estimate_log_z(given, seed=seed, **options)
+            evaluations = estimate.evaluations
+            assert evaluations is not None
+            row |= {
+                "evaluations": sum(evaluations.values()),
+                "of_evaluations": evaluations,
+                "num_steps": estimate.num_steps,
+                "num_chains": estimate.num_chains,
+                "base": estimate.base,
+            }
         row |= {
             "log_z": estimate.log_z,
             "std_err": estimate.std_err,
             "interval": list(estimate.interval()),
             "status": estimate.status.value,
             "findings": [kind.name for kind in estimate.findings],
-            "evaluations": sum(evaluations.values()),
-            "of_evaluations": evaluations,
-            "num_steps": estimate.num_steps,
-            "num_chains": estimate.num_chains,
-            "base": estimate.base,
         }
     except ValueError as error:  # a refusal is a sentence; what JAX raises inside is a failure
         status = "failed" if "\n" in str(error) else "refused"
@@ -103,9 +109,11 @@ def run(name: str, seed: int, options: dict[str, Any]) -> dict[str, Any]:
     return row | {"seconds": round(time.process_time() - began, 2), "versions": versions()}
 
 
-def run_apart(name: str, seeds: list[int], options: dict[str, Any]) -> list[dict[str, Any]]:
+def run_apart(
+    method: str, name: str, seeds: list[int], options: dict[str, Any]
+) -> list[dict[str, Any]]:
     """The same in a process of its own, where the seeds share compiled programs."""
-    given = [name, ",".join(map(str, seeds)), json.dumps(options)]
+    given = [method, name, ",".join(map(str, seeds)), json.dumps(options)]
     done = subprocess.run(
         [sys.executable, __file__, "--one", *given],
         env=os.environ | _ONE_THREAD,
@@ -135,17 +143,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--problems", nargs="+", default=list(NAMES))
     parser.add_argument("--budget", type=float, default=float("inf"), help="CPU seconds in all")
-    parser.add_argument("--one", nargs=3, metavar=("PROBLEM", "SEEDS", "OPTIONS"))
+    parser.add_argument("--one", nargs=4, metavar=("METHOD", "PROBLEM", "SEEDS", "OPTIONS"))
     a = parser.parse_args()
     if a.one:
-        name, seeds, options = a.one
+        method, name, seeds, options = a.one
         for seed in seeds.split(","):
-            print(json.dumps(run(name, int(seed), json.loads(options))), flush=True)
+            print(json.dumps(run(method, name, int(seed), json.loads(options))), flush=True)
         return
     rows = {(row["method"], row["problem"], row["seed"]): row for row in read_rows(OUT)}
     peers, spent = read_rows(PEERS), 0.0
     for name in a.problems:
-        for method in (OURS, EQUAL):
+        for method in (OURS, EQUAL, NESTED):
             seeds = [seed for seed in range(a.seeds) if (method, name, seed) not in rows]
             if not seeds or spent > a.budget:
                 continue
@@ -155,7 +163,7 @@ def main() -> None:
                 if best is None or first is None or "log_z" not in first:
                     continue
                 options, more = equal_options(first, best[2]), {"peer": best[0]}
-            for found in run_apart(name, seeds, options):
+            for found in run_apart(method, name, seeds, options):
                 row = {"method": method, **found, **more}
                 rows[method, name, row["seed"]] = row
                 spent += row["seconds"]

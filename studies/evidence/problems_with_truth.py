@@ -118,6 +118,22 @@ def spike_slab(dim: int = 10) -> Problem:
     return _box(f"spike-slab-{dim}", dim, fn, float(logsumexp(masses)), "closed form", -0.5, 0.5)
 
 
+def spike_and_background(dim: int = 10) -> Problem:
+    """On [-5, 5]^dim, Gaussians of widths 1 and 0.1 at 0, the narrow one with 90 % of the evidence.
+
+    That of the chapter on nested sampling of BlackJAX's book: -11.53388 in ten dimensions.
+    """
+    scales, shares = (1.0, 0.1), (1.0, 9.0)
+    logs = [np.log(share) + dim / 2 * _LOG_2PI for share in shares]  # heights 1 and 9 x 10^dim
+
+    def fn(x, xp):
+        return _gaussians(x, xp, (0.0, 0.0), scales, logs)
+
+    masses = [w + _inside(dim, -5.0, 5.0, 0.0, s) for s, w in zip(scales, logs, strict=True)]
+    truth = float(logsumexp(masses) - dim * np.log(10))
+    return _box(f"spike-background-{dim}", dim, fn, truth, "closed form", -5.0, 5.0)
+
+
 def shells(dim: int) -> Problem:
     """Two thin shells in [-6, 6]^dim (Feroz and Hobson, 2008): radius 2, width 0.1, centres 7 apart."""
     radius, width, far = 2.0, 0.1, 3.5
@@ -321,6 +337,7 @@ _MAKERS: dict[str, Callable[[], Problem]] = {
     "spike-slab-5": lambda: spike_slab(5),
     "logistic-8": lambda: simulated_logistic(8, 768),
     "spike-slab-10": spike_slab,
+    "spike-background-10": spike_and_background,
     "shells-10": lambda: shells(10),
     "funnel-10": funnel,
     "wells-10": wells,

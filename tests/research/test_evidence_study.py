@@ -44,6 +44,7 @@ def _inside(given: Problem, x: np.ndarray) -> np.ndarray:
         ("shells-10", -14.59),
         ("shells-30", -60.13),
         ("many-well-32", 164.695675 - 32 * np.log(12)),
+        ("spike-background-10", -11.53388),
     ],
 )
 def test_published_values(name, published):
