@@ -37,11 +37,12 @@ def run(path: Path, method: str, limit: float, seed: int, length: dict[str, int]
     """One row."""
     model = annealz.load_model(path)
     assert isinstance(model, FactorGraph)
-    began = time.monotonic()
+    began, is_fixed = time.monotonic(), method == "annealing" and not limit
     row: dict[str, Any] = {
         "network": path.stem,
         "method": method,
         "limit": limit if method == "annealing" else None,
+        "length": f"{length['num_steps']} × {length['num_chains']}" if is_fixed else None,
         "reference": reference(path),
         "has_zeros": model.has_zeros,
         "load": round(os.getloadavg()[0], 1),
@@ -98,8 +99,8 @@ def main() -> None:
 
 def _keep(file: Path, row: dict[str, Any]) -> None:
     rows = json.loads(file.read_text("utf-8")) if file.exists() else []
-    key = ("network", "method", "limit")
-    rows = [one for one in rows if any(one[name] != row[name] for name in key)] + [row]
+    key = ("network", "method", "limit", "length")
+    rows = [one for one in rows if any(one.get(name) != row.get(name) for name in key)] + [row]
     rows.sort(key=lambda one: (one["network"], one["method"], one["limit"] or 0))
     text = ",\n".join(json.dumps(one) for one in rows)
     file.write_text(f"[\n{text}\n]\n", "utf-8")
