@@ -284,7 +284,7 @@ def real_array(name: str, value) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         array = array.astype(np.float32)
     if not np.isfinite(array).all():
         raise ValueError(
