@@ -222,7 +222,7 @@ class Potts(AbstractModel):
     def named_kernels(self):
         from annealz.kernels.clusters import Clusters
 
-        kernels = {"gibbs": self.kernel}
+        kernels: dict[str, Callable[[], AbstractKernel]] = {"gibbs": self.kernel}
         if self.couplings.ndim == 2:  # of units that agree
             kernels["clusters"] = lambda: Clusters.of_matrix(self.couplings)
         return kernels

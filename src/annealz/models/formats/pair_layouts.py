@@ -19,6 +19,7 @@ from annealz.models.potts import Potts
 
 __all__ = ["coupled_model", "is_coupled"]
 
+_MOST_STATES = 1000
 _NAMES = (("couplings", "fields"), ("coupling_matrix", "bias"))
 
 
@@ -51,7 +52,10 @@ def _num_states(arrays: Mapping[str, np.ndarray]) -> int | None:
     given = np.asarray(arrays["num_states"])
     if given.size != 1 or given.dtype.kind not in "iu":
         raise ValueError(f"num_states must be one whole number, got {shown(given)}.")
-    return int(given.reshape(()))
+    count = int(given.reshape(()))
+    if count > _MOST_STATES:  # fields of that size would be made
+        raise ValueError(f"num_states of a file must be at most {_MOST_STATES:,}, got {count:,}.")
+    return count
 
 
 def _frequencies(arrays: Mapping[str, np.ndarray], model: Potts) -> np.ndarray | None:
