@@ -73,13 +73,13 @@ def bethe_log_z(
             break
     sums = _sums(groups, states)
     total = sum(float(table) for _, table in factors if not table.ndim)
-    total += float(logsumexp(np.where(states, sums, -np.inf), axis=1).sum())
+    total += float(np.sum(logsumexp(np.where(states, sums, -np.inf), axis=1)))
     for group in groups:
         incoming = group.incoming(sums)
         joint = group.joint(incoming).reshape(len(group.scopes), -1)
-        total += float(logsumexp(joint, axis=1).sum())
+        total += float(np.sum(logsumexp(joint, axis=1)))
         for into, back in zip(incoming, group.messages, strict=True):
-            total -= float(logsumexp(into + back, axis=1).sum())
+            total -= float(np.sum(logsumexp(into + back, axis=1)))
     return total, has_converged
 
 

@@ -21,8 +21,8 @@ shows, `python studies/uai/uai_page.py` writes this page from [results.json](res
 - *contraction*: `annealz.exact_log_z(load_model(FILE))`, with its seconds; * marks values of an earlier
   version of the code, written down with six decimals of log10 Z.
 - *BP*: loopy belief propagation with Bethe's formula (`uai_bp.py`); "no" where messages did not converge.
-- *pgmpy*: `get_partition_function` of pgmpy 1.1.2, which multiplies all factors into one table (4 GB
-  allowed), or why there is no value. Its elimination and junction trees give normalised marginals, without
+- *pgmpy*: `get_partition_function` of pgmpy 1.1.2, which multiplies all factors into one table (4 GB,
+  120 s), or why there is no value. Its elimination and junction trees give normalised marginals, without
   Z.
 """
 

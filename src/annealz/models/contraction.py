@@ -52,8 +52,8 @@ class Plan:
     >>> from annealz.models.contraction import plan_contraction
     >>> ring = [(i, (i + 1) % 50) for i in range(50)]
     >>> plan = plan_contraction([2] * 50, ring)
-    >>> plan.largest, plan.products < 1000  # tables of at most three spins
-    (8, True)
+    >>> plan.largest, plan.products < 1000  # tables of two spins at most
+    (4.0, True)
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -84,7 +84,7 @@ def contracted_log_z(
     >>> from annealz.models.contraction import contracted_log_z
     >>> agree = np.log([[2.0, 1.0], [1.0, 2.0]])
     >>> factors = [((0, 1), agree), ((1, 2), agree), ((2, 0), agree)]
-    >>> round(np.exp(contracted_log_z(((2, 2, 2), factors))), 9)  # 2 x 8 + 6 x 2
+    >>> round(float(np.exp(contracted_log_z(((2, 2, 2), factors)))), 9)  # 2 x 8 + 6 x 2
     28.0
     """
     num_states, tables = factors[0], absorbed(factors[1])
