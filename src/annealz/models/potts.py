@@ -8,6 +8,7 @@ draws one colour of the graph after the other (`kernels/colours.py`), which is o
 where every pair is coupled.
 """
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import equinox as eqx
@@ -222,7 +223,7 @@ class Potts(AbstractModel):
     def named_kernels(self):
         from annealz.kernels.clusters import Clusters
 
-        kernels: dict[str, Callable[[], AbstractKernel]] = {"gibbs": self.kernel}
+        kernels: dict[str, Callable[[], Any]] = {"gibbs": self.kernel}
         if self.couplings.ndim == 2:  # of units that agree
             kernels["clusters"] = lambda: Clusters.of_matrix(self.couplings)
         return kernels

@@ -60,16 +60,25 @@ class PairTablePath(AbstractPairPath):
         is_coupled = (given != 0).any((1, 3))
         degree = max(int(is_coupled.sum(1).max()), 1)
         if degree > _DENSE * num_units:
-            tables = np.moveaxis(given, 1, 3)
-            return cls(base, start, on_device(tables), None, fields - start, on_device(0.0))
+            return cls._of(base, start, np.moveaxis(given, 1, 3), None, fields)
         neighbours = np.zeros((num_units, degree), np.int32)
         tables = np.zeros((num_units, degree, num_states, num_states), np.float32)
         for unit in range(num_units):
             near = np.flatnonzero(is_coupled[unit])
             neighbours[unit, : near.size] = near
             tables[unit, : near.size] = np.moveaxis(given[unit][:, near], 0, -1)
-        near = on_device(neighbours, np.int32)
-        return cls(base, start, on_device(tables), near, fields - start, on_device(0.0))
+        return cls._of(base, start, tables, on_device(neighbours, np.int32), fields)
+
+    @classmethod
+    def _of(cls, base, start, tables: np.ndarray, neighbours, fields) -> Self:
+        return cls(
+            base=base,
+            start=start,
+            tables=on_device(tables),
+            neighbours=neighbours,
+            change=fields - start,
+            offset=on_device(0.0),
+        )
 
     def slope(self, x, beta):
         pairs = self._pairs_in_order(x) if self.neighbours is None else self._pairs(x)

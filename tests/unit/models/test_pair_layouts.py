@@ -92,6 +92,10 @@ REFUSED = {
     "states": ({"couplings": FULL, "alignment": ROWS + 2}, "states 0 to 2"),
     "frequencies": ({"couplings": FULL, "frequencies": FIELDS}, "sum to one for every unit"),
     "num_states": ({"couplings": PAIRS, "num_states": 2.5}, "one whole number, got 2.5"),
+    "too many states": (
+        {"couplings": PAIRS, "num_states": 10**9},
+        "at most 1,000, got 1,000,000,000",
+    ),
 }
 
 
