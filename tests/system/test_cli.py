@@ -180,10 +180,10 @@ def test_bad_betas(capsys, model, tmp_path, betas, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--steps", "0"], "num_steps"),
-        (["--steps", "-5"], "num_steps"),
+        (["--steps", "0"], "--steps must be"),
+        (["--steps", "-5"], "--steps must be"),
         (["--steps", "ten"], "--steps"),
-        (["--chains", "0"], "num_chains"),
+        (["--chains", "0"], "--chains must be"),
         (["--seed", "-1"], "seed"),
         (["--schedule", "nope"], "linear, sm08"),
         (["--base", "nope"], "auto, base-rate, uniform, visible-bias"),
@@ -218,7 +218,7 @@ def test_means_that_are_none(capsys, model, tmp_path):
 def test_exact_refuses_wide_models_with_the_cost(capsys, tmp_path):
     np.savez(
         tmp_path / "wide.npz",
-        weights=np.zeros((30, 40)),
+        weights=np.full((30, 40), 0.1),
         hidden_bias=np.zeros(30),
         visible_bias=np.zeros(40),
     )

@@ -118,10 +118,10 @@ def test_a_scratch_folder_is_dropped(capsys, model: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--rungs", "1"], "num_rungs must be at least 2, got 1"),
-        (["--ensembles", "4"], "num_ensembles must be at least 5, got 4"),
+        (["--rungs", "1"], "--rungs must be at least 2, got 1"),
+        (["--ensembles", "4"], "--ensembles must be at least 5, got 4"),
         (["--ensembles", "1000000000000"], "GiB of memory"),
-        (["--steps", "3"], "num_sweeps must be at least 16, got 3"),
+        (["--steps", "3"], "--steps must be at least 16, got 3"),
         (["--schedule", "linear"], "--schedule does not fit --method exchange"),
         (["--chains", "100"], "--chains does not fit --method exchange"),
         (["--target-std-err", "0.1"], "--target-std-err does not fit --method exchange"),

@@ -213,7 +213,7 @@ def test_the_default_data_are_the_test_split(capsys, tmp_path):
         (("rows.npy", "--per-example", "v.txt"), "v.txt must end in one of .npy, .csv"),
         (("rows.npy", "--per-example", "none/v.npy"), "a folder that does not exist"),
         (("rows.npy", "--mnist", "."), "--mnist is for the data set mnist"),
-        (("rows.npy", "--steps", 0), "num_steps"),
+        (("rows.npy", "--steps", 0), "--steps must be"),
         (("rows.npy", "--base", "nope"), "auto, base-rate, uniform, visible-bias"),
         (("rows.npy", "--seed", -1), "seed"),
     ],

@@ -70,7 +70,7 @@ def test_an_unreliable_run_says_what_is_wrong(capsys):
         (["--cluster", "2"], "--cluster does not fit --method nested"),
         (["--two-sided"], "--two-sided does not fit --method nested"),
         (["--rungs", "4"], "--rungs belongs to --method exchange"),
-        (["--live", "10"], "num_live must be at least 80, got 10"),
+        (["--live", "10"], "--live must be at least 80, got 10"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(capsys, options: list[str], words: str):

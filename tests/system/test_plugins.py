@@ -63,7 +63,7 @@ def test_help_lists_it_and_imports_nothing_heavy():
     text = " ".join(done.stdout.replace("│", " ").split())
     assert "varopt-fixed-point, halfway, quadratic." in text
     assert f"quadratic: {DESCRIPTION}" in text
-    assert ".safetensors, .dat, .rbmtxt" in text
+    assert ".safetensors, .dat, .uai, .rbmtxt" in text
     modules = imported(done.stderr)
     assert not HEAVY & modules
 

@@ -215,6 +215,7 @@ READERS = {
     "schedule": ["schedule", "model.npz"],
     "compare": ["compare", "model.npz"],
     "likelihood": ["likelihood", "model.npz"],
+    "entropy": ["entropy", "model.npz"],
     "train": ["train", "rows.npy", "-o", "never.npz"],
     "resume": ["resume", "FOLDER"],
     "report": ["report", "FOLDER"],

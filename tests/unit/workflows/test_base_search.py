@@ -13,6 +13,7 @@ import pytest
 import annealz
 from annealz.core.random import derive_seed
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
+from annealz.engine.exchange import exchange as exchange_module
 from annealz.models.exact import exact_log_z
 from annealz.paths.bases.fit_mixture import fit_mixture
 from annealz.paths.bases.mixture import MixtureBase
@@ -129,7 +130,7 @@ def test_every_sweep_of_a_pilot_is_charged(choice: BaseChoice, scouts: list[Scou
 
 def test_replicas_are_exchanged_where_sweeps_allow_charged_and_fitted_to(monkeypatch):
     runs, fits = [], []
-    real_exchange, real_fit = base_search.exchange, base_search.fit_mixture
+    real_exchange, real_fit = exchange_module.exchange, base_search.fit_mixture
 
     def exchanging(*args, **options):
         runs.append(real_exchange(*args, **options))
@@ -139,7 +140,7 @@ def test_replicas_are_exchanged_where_sweeps_allow_charged_and_fitted_to(monkeyp
         fits.append((states, weights))
         return real_fit(units, states, weights, **options)
 
-    monkeypatch.setattr(base_search, "exchange", exchanging)
+    monkeypatch.setattr(exchange_module, "exchange", exchanging)
     monkeypatch.setattr(base_search, "fit_mixture", fitting)
     kernel, least = FERROMAGNET.kernel(), base_search._LEAST_EXCHANGE
     replicas = base_search._NUM_RUNGS * base_search._NUM_ENSEMBLES

@@ -216,9 +216,9 @@ def test_compare_prints_json(capsys, model: Path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--replicates", 1], "num_replicates"),
-        (["--chains", 0], "num_chains"),
-        (["--steps", 0], "num_steps"),
+        (["--replicates", 1], "--replicates must be"),
+        (["--chains", 0], "--chains must be"),
+        (["--steps", 0], "--steps must be"),
         (["--seed", -1], "seed"),
         (["--schedules", "nope"], "unknown schedule 'nope'"),
         (["--base", "nope"], "auto, base-rate, uniform, visible-bias"),
@@ -297,7 +297,7 @@ def test_estimate_uses_the_file(capsys, model: Path, tmp_path: Path):
     [
         (["--schedule", "nope"], "choose one of mixing, linear, sm08, gms13, varopt"),
         (["--schedule", "varopt-0.009", "--steps", 50], "smallest feasible one is 0.02"),
-        (["--steps", 0], "num_steps"),
+        (["--steps", 0], "--steps must be"),
         (["--seed", -1], "seed"),
         (["-o", "nowhere/made.json"], "does not exist"),
         (["--plot", "x.nope"], "png"),

@@ -193,7 +193,7 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
 
 def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     """0.8 of the time for 1,000 steps of 1,000 chains that would take four times or a hundred as long."""
-    for module in (length, choose):
+    for module in (length, choose, runner):
         monkeypatch.setattr(module, "DEFAULT_NUM_STEPS", 1000)
     options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}
     fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 252_000, **options)
@@ -201,10 +201,10 @@ def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     assert "reached after 252 of 1000 chains" in out_of_time(fewer)[0]
     shorter = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, **options)
     assert (shorter.num_steps, shorter.num_chains) == (20, 250)
-    assert "the time limit of 10 s left 20 of 10000 steps." in shorter.messages
+    assert "the time limit of 10 s left 20 of 1000 steps." in shorter.messages
     assert (
-        "try max_seconds=20000, for all of them" in out_of_time(shorter)[0]
-    )  # 16,000 s, a fifth more
+        "try max_seconds=2000, for all of them" in out_of_time(shorter)[0]
+    )  # 1,600 s, a quarter more
     fixed = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, num_steps=40, **options)
     assert (fixed.num_steps, fixed.num_chains) == (40, 250)
     own = options | {"schedule": np.linspace(0, 1, 31)}
@@ -248,6 +248,7 @@ def test_pilots_for_bases_keep_the_limit_too(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("annealz.workflows.problem.search_bases", search)
+    monkeypatch.setattr("annealz.workflows.problem._FEW_UNITS", 0)  # no simpler way
     monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(1e-3, 5, 0.0))
     for limit in ({"max_seconds": 10.0}, {}, {"schedule": np.linspace(0, 1, 31)}):
         with pytest.raises(KeyboardInterrupt):
