@@ -73,14 +73,19 @@ def bethe_log_z(
             break
     sums = _sums(groups, states)
     total = sum(float(table) for _, table in factors if not table.ndim)
-    total += float(np.sum(logsumexp(np.where(states, sums, -np.inf), axis=1)))
+    total += _normalisers(np.where(states, sums, -np.inf))
     for group in groups:
         incoming = group.incoming(sums)
         joint = group.joint(incoming).reshape(len(group.scopes), -1)
-        total += float(np.sum(logsumexp(joint, axis=1)))
+        total += _normalisers(joint)
         for into, back in zip(incoming, group.messages, strict=True):
-            total -= float(np.sum(logsumexp(into + back, axis=1)))
+            total -= _normalisers(into + back)
     return total, has_converged
+
+
+def _normalisers(logs: np.ndarray) -> float:
+    """The sum over rows of the logarithms of their sums."""
+    return float(np.asarray(logsumexp(logs, axis=1)).sum())
 
 
 def _sums(groups: Sequence[_Group], states: np.ndarray) -> np.ndarray:
