@@ -42,7 +42,9 @@ def test_commands_and_options_in_the_text_exist(page: str):
         shown = re.match(r"annealz ([a-z]+)\b", text)
         known = options(shown[1] if shown else "")
         for word in (
-            re.findall(r"(?:^|\s)(--[a-z0-9-]+)(?![=a-z0-9-])", text) if shown or text[0] == "-" else ()
+            re.findall(r"(?:^|\s)(--[a-z0-9-]+)(?![=a-z0-9-])", text)
+            if shown or text[0] == "-"
+            else ()
         ):
             assert word in known, f"{text}: no {word}"
 
