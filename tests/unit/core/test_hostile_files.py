@@ -119,6 +119,10 @@ def bombs(folder: Path) -> None:
         file.create_dataset(
             "weights", (4, 4), "f4", chunks=(2**14, 2**14), maxshape=(None, None), compression=1
         )
+    with h5py.File(folder / "pieces.h5", "w") as file:  # a record in memory for each of 10^7
+        for name, array in ARRAYS.items():
+            file[name] = array
+        file.create_dataset("more", (10, 10, 10**5), "f4", chunks=(1, 1, 1))
     head = b"\x00\x00\x08\x02" + np.array([2**20, 400], ">u4").tobytes()
     (folder / "data.gz").write_bytes(packed(head, size, 31))
     matrix = b"".join(
@@ -184,6 +188,7 @@ def test_bombs_are_refused_before_they_take_memory(tmp_path: Path):
         "sparse.h5",
         "packed.h5",
         "chunk.h5",
+        "pieces.h5",
         "data.gz",
         "packed.mat",
     ):

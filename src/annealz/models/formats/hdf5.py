@@ -39,6 +39,7 @@ _MAGIC = b"\x89HDF\r\n\x1a\n"
 _OF_TRAJECTORIES = ("BBRBM", "PBRBM")
 _PREFIX = "update_"
 _MOST_NAMES, _MOST_DIGITS, _LONGEST_TYPE = 100_000, 18, 100
+_PIECE_RECORD = 1024  # bytes that the HDF5 library takes to read a piece, whatever it holds: 800 measured
 
 
 def is_hdf5(head: bytes) -> bool:
@@ -188,13 +189,19 @@ class _File:
                 continue
             self._check_place(item, name)
             if item.shape and item.dtype.kind in "fiub":
-                chunk = math.prod(item.chunks or ()) * item.dtype.itemsize
-                size = self.budget.take(name, item.shape, item.dtype.itemsize)
-                if chunk > size:  # a piece is unpacked as a whole
-                    self.budget.take(f"a piece of {name}", item.chunks, item.dtype.itemsize)
+                self._take(item, name)
                 array = item[()]
                 found[name] = array.T if is_matlab else array
         return found
+
+    def _take(self, item: Any, name: str) -> None:
+        """Count what reading a dataset takes: its values, a piece of it, and a record of every piece."""
+        size = self.budget.take(name, item.shape, item.dtype.itemsize)
+        chunks = item.chunks or item.shape
+        if math.prod(chunks) * item.dtype.itemsize > size:  # a piece is unpacked as a whole
+            self.budget.take(f"a piece of {name}", chunks, item.dtype.itemsize)
+        pieces = [-(-length // max(chunk, 1)) for length, chunk in zip(item.shape, chunks, strict=True)]
+        self.budget.take(f"the pieces of {name}", pieces, _PIECE_RECORD)
 
     def _group(self, group: Any, name: str) -> Any:
         found = self._item(group, name)
