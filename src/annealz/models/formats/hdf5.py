@@ -39,7 +39,9 @@ _MAGIC = b"\x89HDF\r\n\x1a\n"
 _OF_TRAJECTORIES = ("BBRBM", "PBRBM")
 _PREFIX = "update_"
 _MOST_NAMES, _MOST_DIGITS, _LONGEST_TYPE = 100_000, 18, 100
-_PIECE_RECORD = 1024  # bytes that the HDF5 library takes to read a piece, whatever it holds: 800 measured
+_PIECE_RECORD = (
+    1024  # bytes that the HDF5 library takes for a piece, whatever it holds: 820 measured
+)
 
 
 def is_hdf5(head: bytes) -> bool:
@@ -200,7 +202,9 @@ class _File:
         chunks = item.chunks or item.shape
         if math.prod(chunks) * item.dtype.itemsize > size:  # a piece is unpacked as a whole
             self.budget.take(f"a piece of {name}", chunks, item.dtype.itemsize)
-        pieces = [-(-length // max(chunk, 1)) for length, chunk in zip(item.shape, chunks, strict=True)]
+        pieces = [
+            -(-length // max(chunk, 1)) for length, chunk in zip(item.shape, chunks, strict=True)
+        ]
         self.budget.take(f"the pieces of {name}", pieces, _PIECE_RECORD)
 
     def _group(self, group: Any, name: str) -> Any:
