@@ -1,13 +1,14 @@
 """Runs at fixed beta: what a pilot learns the terrain from."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+
+from annealz.core.compiled import Compiled
 
 __all__ = ["run_at_beta"]
 
 
-@eqx.filter_jit
+@Compiled
 def run_at_beta(path, kernel, stream, chains, x, beta, done, count: int):
     """`count` sweeps at one beta: the states, and the slopes (sweeps, chains) after each.
 

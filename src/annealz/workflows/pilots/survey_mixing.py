@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -32,6 +31,7 @@ from annealz.engine.anneal import Progress
 from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
+from annealz.paths import programs
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.terrain import Terrain
@@ -115,6 +115,7 @@ class _Walk:
         sweeps = budget // self.num_chains
         self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2
         self.piece = max(_LEAST_SWEEPS, min(64, int(_SHARES[1] * sweeps / self.num_knots) // 4))
+        self.work = budget * self.path.sweep_size
         self.stream, self.chains = Stream(seed, "survey-mixing"), indices(self.num_chains)
         self.generator = np.random.default_rng([seed, 1])
         self.done = 0  # sweeps of the population
@@ -136,17 +137,20 @@ class _Walk:
         """One pass up the path, with a run at every knot."""
         self.done += 1
         self.starts += self.num_chains
-        x = _sample(self.path, self.stream, np.int32(self.done), self.chains)
+        x = programs.sample(
+            self.path, self.stream, np.int32(self.done), self.chains, work=self.work
+        )
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_SWEEPS)
         knots: list[_Knot] = []
         log_weights = np.zeros(self.num_chains)
         log_z = self.path.log_z0
         for i, beta in enumerate(betas):
             if i:
-                jump = _log_ratio(self.path, x, np.float32(betas[i - 1]), np.float32(beta))
+                here = np.float32(betas[i - 1]), np.float32(beta)
+                jump = programs.log_ratio(self.path, x, *here, work=self.work)
                 log_weights = log_weights + _finite(jump, float(beta))
                 if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
-                    x = _taken(x, resample(log_weights, self.generator))
+                    x = programs.rows(x, resample(log_weights, self.generator))
                     log_z += log_mean(log_weights)
                     log_weights = np.zeros(self.num_chains)
             knot = _Knot(float(beta), x, np.empty((0, self.num_chains)))
@@ -171,7 +175,7 @@ class _Walk:
         """One piece of the run at a knot."""
         knot.x, slopes = run_at_beta(
             self.path, self.kernel, self.stream, self.chains, knot.x, np.float32(knot.beta),
-            np.int32(self.done), self.piece,
+            np.int32(self.done), self.piece, work=self.work,
         )  # fmt: skip
         slopes = _finite(slopes, knot.beta)
         is_zero = slopes < ZERO_DENSITY / 2  # no weight there, at any beta
@@ -183,19 +187,6 @@ class _Walk:
             self._report(
                 Progress(self.done, self.budget // self.num_chains, np.nan, np.nan, "pilot")
             )
-
-
-@eqx.filter_jit
-def _sample(path, stream, step, chains):
-    return path.sample(stream.at(step, chains))
-
-
-@eqx.filter_jit
-def _log_ratio(path, x, beta0, beta1):
-    return path.log_ratio(x, beta0, beta1)
-
-
-_taken = jax.jit(lambda x, rows: x[rows])  # one program, where an eager one would be six
 
 
 def _finite(values: jax.Array, beta: float) -> np.ndarray:
