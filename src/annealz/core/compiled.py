@@ -14,13 +14,17 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from annealz.core.devices import platform
 
-__all__ = ["Compiled", "numbers_computed"]
+__all__ = ["Compiled", "numbers_computed", "plain_options"]
 
 _LITTLE = 2e6  # numbers, up to which nothing is optimised
-_PLAIN = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+_PLAIN: tuple[dict[str, Any], ...] = (  # the first that this version of XLA knows
+    {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
+    {"xla_backend_optimization_level": 0},
+)
 
 
 class Compiled:
@@ -32,17 +36,35 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function)
-        compiled: Any = eqx.filter_jit
-        self._optimised, self._plain = (
-            compiled(function),
-            compiled(function, compiler_options=_PLAIN),
-        )
+        self._function, self._optimised = function, _jit(function)
         self.lower = self._optimised.lower
+
+    @functools.cached_property
+    def _plain(self) -> Any:
+        options = plain_options()
+        return self._optimised if options is None else _jit(self._function, options)
 
     def __call__(self, *arguments: Any, work: float = math.inf) -> Any:
         if work < _LITTLE and platform() == "cpu":
             return self._plain(*arguments)
         return self._optimised(*arguments)
+
+
+@functools.cache
+def plain_options() -> dict[str, Any] | None:
+    """Options of XLA that leave its optimisations out; None where it knows none of them."""
+    for options in _PLAIN:
+        try:
+            jax.jit(lambda x: x, compiler_options=options).lower(np.float32(0)).compile()
+        except (jax.errors.JaxRuntimeError, ValueError):
+            continue
+        return options
+    return None
+
+
+def _jit(function: Callable[..., Any], options: dict[str, Any] | None = None) -> Any:
+    jit: Any = eqx.filter_jit
+    return jit(function) if options is None else jit(function, compiler_options=options)
 
 
 def numbers_computed(function: Callable[..., Any], dim: int) -> float:

@@ -3,8 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from annealz.core.compiled import Compiled, numbers_computed
+from annealz.core import compiled as module
+from annealz.core.compiled import Compiled, numbers_computed, plain_options
 
 
 def test_little_work_is_not_optimised():
@@ -24,6 +26,17 @@ def test_little_work_is_not_optimised():
     compiled(x, work=1e9)
     compiled(x, work=0)
     assert len(traces) == 2
+
+
+def test_options_that_xla_does_not_know_are_left_out(monkeypatch: pytest.MonkeyPatch):
+    assert plain_options() is not None
+    known, unknown = {"xla_backend_optimization_level": 0}, {"xla_no_such_option": 1}
+    for options, expected in (((unknown, known), known), ((unknown,), None)):
+        monkeypatch.setattr(module, "_PLAIN", options)
+        plain_options.cache_clear()
+        assert plain_options() == expected
+        np.testing.assert_allclose(Compiled(jnp.exp)(np.float32(0), work=0), 1.0)
+    plain_options.cache_clear()
 
 
 def test_a_function_is_as_large_as_its_arrays():
