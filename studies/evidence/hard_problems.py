@@ -1,5 +1,6 @@
 """Densities that are hard for annealing, with their log Z: a tuning set, two that were tested on and led to
-changes (seen, seen-2), and a testing set of other dimensions, places and scales.
+changes (seen, seen-2), a testing set of other dimensions, places and scales, and a second one (testing-2) for a
+rule that one problem of the first had led to: tail-3 of the first is a test of the rules before it alone.
 
     modes       sum_k w_k N(x; m_k, s_k^2 I), far apart; log Z = 0
     spike       1/2 N(0, I) + 1/2 N(m, s^2 I), s << 1: a first-order transition; log Z = 0
@@ -308,12 +309,20 @@ def _all() -> list[Hard]:
         add("million", f"million-binomial-{dtype}", "seen-2", 2, million_binomial(0.4, 2), given)
         add("million", f"million-normal-{dtype}", "testing", 2, million_normal(-0.6, 0.8), given)
         add("million", f"million-binomial-{dtype}", "testing", 2, million_binomial(1.1, 3), given)
+    add("cauchy", "student-6", "testing-2", 6, cauchy(6, 2.0))
+    add("cauchy", "cauchies-4", "testing-2", 4, (apart[0], float(4 * np.log(np.pi))))
+    add("scale", "schools-12", "testing-2", 9, schools(12.0))
     improper = {
         "testing": {
             "half-line-3": (3, lambda x: -0.5 * x[0] - x[1] ** 2 - 2 * (x[2] - x[1]) ** 2),
             "flat-plane": (4, lambda x: -0.5 * (x[0] ** 2 + (x[1] + x[2] - x[3]) ** 2)),
             "tail-3": (3, lambda x: -1.3 * jnp.log1p(jnp.sum(x**2))),
             "saddle-3": (3, lambda x: -0.5 * x[0] ** 2 - x[1] ** 2 + 0.02 * x[2] ** 2),
+        },
+        "testing-2": {
+            "tail-4": (4, lambda x: -1.8 * jnp.log1p(jnp.sum((x - 2.0) ** 2))),
+            "tail-oblong": (2, lambda x: -0.8 * jnp.log1p(x[0] ** 2 + (x[1] / 5 - 1) ** 2)),
+            "tail-6": (6, lambda x: -2.7 * jnp.log1p(jnp.sum(x**2) / 9)),
         },
         "seen-2": {
             "ridge": (2, lambda x: -0.5 * (x[0] + 2 * x[1]) ** 2),

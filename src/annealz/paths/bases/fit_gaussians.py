@@ -11,7 +11,10 @@ dim / 2 + 2 is dropped.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
+
+from annealz.core.row_products import moments, times
 
 __all__ = ["Gaussians", "fit_gaussians"]
 
@@ -36,15 +39,16 @@ def fit_gaussians(
     floor = _FLOOR * np.diag(np.diag(whole)) + 1e-300 * np.eye(dim)
     if num_components == 1:
         return Gaussians(np.ones(1), mean[None], (whole + floor)[None])
-    unit = (rows - mean) / np.sqrt(np.diag(whole) + 1e-300)
+    away = rows - mean
+    unit = away / np.sqrt(np.diag(whole) + 1e-300)
     nearest = _far_apart(unit, num_components, generator)
     shares = np.eye(num_components)[nearest]
-    fit = _maximised(rows, shares, floor)
+    fit = _maximised(away, shares, floor)
     for _ in range(_ROUNDS):
-        logs = _log_parts(rows, fit)
+        logs = _log_parts(away, fit)
         shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-        fit = _maximised(rows, shares, floor)
-    return fit
+        fit = _maximised(away, shares, floor)
+    return fit._replace(means=fit.means + mean)
 
 
 def _far_apart(unit: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
@@ -65,11 +69,11 @@ def _maximised(rows: np.ndarray, shares: np.ndarray, floor: np.ndarray) -> Gauss
         (shares[:, kept], counts[kept]) if kept.any() else (np.ones((len(rows), 1)), [len(rows)])
     )
     counts = np.asarray(counts, np.float64)
-    means = shares.T @ rows / counts[:, None]
+    means = moments(shares, rows) / counts[:, None]
     covariances = []
-    for k, count in enumerate(counts):
-        away = rows - means[k]
-        covariances.append(_shrunk((shares[:, k, None] * away).T @ away / count, count) + floor)
+    for share, mean, count in zip(np.ascontiguousarray(shares.T), means, counts, strict=True):
+        away = rows - mean
+        covariances.append(_shrunk(moments(away * (share / count)[:, None], away), count) + floor)
     return Gaussians(counts / counts.sum(), means, np.stack(covariances))
 
 
@@ -83,6 +87,8 @@ def _log_parts(rows: np.ndarray, fit: Gaussians) -> np.ndarray:
     parts = []
     for weight, mean, covariance in zip(*fit, strict=True):
         root = np.linalg.cholesky(covariance)
-        y = np.linalg.solve(root, (rows - mean).T)
-        parts.append(np.log(weight) - np.log(np.diag(root)).sum() - 0.5 * (y**2).sum(0))
+        inverse = solve_triangular(root, np.eye(len(root)), lower=True)
+        y = times(rows - mean, inverse)
+        squares = np.einsum("ni,ni->n", y, y)
+        parts.append(np.log(weight) - np.log(np.diag(root)).sum() - 0.5 * squares)
     return np.stack(parts, axis=1)

@@ -34,6 +34,7 @@ from scipy.special import gammaln, logsumexp
 from annealz.core.arrays import on_device
 from annealz.core.compiled import Compiled
 from annealz.core.random import Stream, derive_seed
+from annealz.core.row_products import moments, times
 from annealz.core.weights import effective_sample_size
 from annealz.estimators.finding import Finding
 from annealz.estimators.kind import Kind
@@ -359,11 +360,12 @@ def _heavier(make: Any, rows: np.ndarray, dof: int) -> Any:
         centre, away = np.median(rows, axis=0), rows - np.median(rows, axis=0)
         covariance = np.atleast_2d(np.cov(away.T))
         for _ in range(20):  # maximum likelihood of Student's t
-            squares = np.einsum("ni,ij,nj->n", away, np.linalg.pinv(covariance), away)
+            turned = times(away, np.linalg.pinv(covariance, hermitian=True))
+            squares = np.einsum("ni,ni->n", away, turned)
             shares = (dof + rows.shape[1]) / (dof + squares)
             centre = (shares[:, None] * rows).sum(0) / shares.sum()
             away = rows - centre
-            covariance = (shares[:, None] * away).T @ away / len(rows)
+            covariance = moments(away * (shares / len(rows))[:, None], away)
         fit = Gaussians(np.ones(1), centre[None], covariance[None] + 1e-12 * np.eye(rows.shape[1]))
         return _base_of(fit, dof, "auto")
     return dataclasses.replace(base, dof=dof)
