@@ -104,7 +104,7 @@ def test_log_weights_of_its_own_trajectory_in_float64(kind, name):
         chains = step(chains, jnp.int32(k), jnp.asarray(betas[k - 1 : k + 1]))
     found = np.asarray(chains.log_weights, np.float64) + np.asarray(chains.compensation, np.float64)
     print(f"{kind} {name}: log w within {np.abs(found - exact).max():.1e} after {num_steps} steps")
-    assert np.abs(found - exact).max() < 2e-3
+    assert np.abs(found - exact).max() < 1e-5
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
