@@ -55,7 +55,7 @@ def call(
     """What a program returns: arrays of the shapes and types of `like`.
 
     `aliases` are the arguments that it alters, with the results that they become; `launch` are the numbers
-    of blocks and of threads a block, and the bytes of shared memory.
+    of blocks and of threads per block, and the bytes of shared memory.
     """
     blocks, threads, shared = launch
     results = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in like]

@@ -118,7 +118,7 @@ def _tiles(size: int) -> int:
 
 
 def _num_rows(tiles: int) -> int:
-    """Of a product: three bytes a unit, filled to a number that tensor cores take."""
+    """Of a product: three bytes per unit, filled to a number that tensor cores take."""
     rows = 24 * tiles
     return rows if rows <= 32 else -(-rows // 16) * 16
 
