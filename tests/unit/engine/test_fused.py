@@ -1,9 +1,10 @@
-"""Fused steps, in the interpreter of Pallas: the same numbers as the engine's own steps.
+"""Fused steps, with their programs emulated: the same numbers as the engine's own steps.
 
-On a GPU the same programs are checked by test_fused_gpu.py.
+On a GPU the programs themselves are checked by test_fused_gpu.py.
 """
 
 import importlib
+import sys
 
 import equinox as eqx
 import jax
@@ -14,10 +15,10 @@ import pytest
 from annealz.core.products import BinaryProduct
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
-from annealz.engine.gpu import choose_fused, large, small
+from annealz.engine.gpu import choose_fused, cuda, large, small
 from annealz.engine.gpu.arithmetic import NARROW, softplus_difference
 from annealz.engine.gpu.chunk import Chains, Span, largest_field
-from annealz.engine.gpu.integers import filled, signed_bytes
+from annealz.engine.gpu.integers import signed_bytes
 from annealz.engine.gpu.large import LargeSteps
 from annealz.engine.gpu.many import ManySteps
 from annealz.engine.gpu.small import SmallSteps
@@ -29,6 +30,7 @@ from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from annealz.testing import GaussianPath, PerfectKernel, default_seed, random_rbm
+from support import emulate_cuda
 
 WORK = importlib.import_module("annealz.engine.work")
 
@@ -39,9 +41,12 @@ def path_of(num_hidden: int, num_visible: int, scale=0.3, marginal="visible") ->
 
 
 def fuse(path: GeometricPath, kind: str):
-    if kind == "small":
-        return SmallSteps(path, interpret=True)
-    return LargeSteps(path, 64, interpret=True)
+    return SmallSteps(path) if kind == "small" else LargeSteps(path, 64)
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cuda, "call", emulate_cuda.call)
 
 
 @eqx.filter_jit
@@ -62,6 +67,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize(("kind", "shape", "marginal"), SHAPES)
 def test_steps_agree_with_the_engine(kind, shape, marginal, monkeypatch: pytest.MonkeyPatch):
     """States are equal, log weights and records up to rounding; chunks change no bit."""
@@ -84,6 +90,7 @@ def test_steps_agree_with_the_engine(kind, shape, marginal, monkeypatch: pytest.
     assert np.array_equal(pieces.trace.means["slope"], fused.trace.means["slope"])
 
 
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("kind", ["small", "large"])
 def test_reverse_agrees_with_the_engine(kind, monkeypatch: pytest.MonkeyPatch):
     path = path_of(20, 70)
@@ -97,6 +104,7 @@ def test_reverse_agrees_with_the_engine(kind, monkeypatch: pytest.MonkeyPatch):
     assert fused.log_weights == pytest.approx(plain.log_weights, abs=2e-4)
 
 
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("kind", ["small", "large"])
 def test_no_chain_depends_on_its_neighbours(kind):
     """Any chains may be run together: every bit of each stays the same."""
@@ -115,6 +123,7 @@ def test_no_chain_depends_on_its_neighbours(kind):
         assert np.array_equal(all_of_them[np.array([17, 3, 11])], few)
 
 
+@pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("kind", ["small", "large"])
 def test_draws_are_those_of_exact_arithmetic(kind):
     """One step from given states: the bits of a float64 step, all but one in a million."""
@@ -149,7 +158,7 @@ def test_a_device_that_refuses_them_is_told_of(monkeypatch: pytest.MonkeyPatch):
         anneal(path_of(3, 5), BlockGibbs(), linear(3), num_chains=4)
 
 
-difference = jax.jit(lambda low, step, is_narrow: softplus_difference(low, step, is_narrow, True))
+difference = jax.jit(lambda low, step, is_narrow: softplus_difference(low, step, is_narrow))
 
 
 @pytest.mark.parametrize("width", [1e-5, 0.01, 0.2, 3.0, 40.0])
@@ -173,11 +182,10 @@ def test_three_bytes_hold_a_float():
     """The rest is at most half a unit of the last byte."""
     matrix = np.random.default_rng(default_seed()).normal(0, 1, (128, 40))
     matrix[5] = 0
-    (high_and_middle, low), scale = signed_bytes(matrix, 64, ((0, 1), (2,)))
-    stacked = np.asarray(high_and_middle, np.int64).reshape(2, 2, 64, 40)
-    high, middle = (stacked[:, i].reshape(128, 40) for i in (0, 1))
-    held = (high << 16) + (middle << 8) + np.asarray(low, np.int64)
-    rest = np.abs(held * np.asarray(scale, np.float64)[:, None] - matrix)
+    terms, scale = signed_bytes(matrix)
+    high, middle, low = terms.astype(np.int64)
+    held = (high << 16) + (middle << 8) + low
+    rest = np.abs(held * scale.astype(np.float64)[:, None] - matrix)
     assert (rest <= 0.500001 / (127 << 16) * np.abs(matrix).max(axis=1, keepdims=True)).all()
 
 
@@ -200,14 +208,54 @@ def test_the_largest_field_bounds_all_of_them():
     )
 
 
-def test_tiles_are_powers_of_two_that_cover_an_axis():
-    for size in (1, 16, 17, 100, 784, 1000):
-        tiles = small._tiles(size)
-        assert 0 <= sum(tiles) - size < 16
-        assert all(tile & (tile - 1) == 0 and 16 <= tile <= 256 for tile in tiles)
-        cuts = large._cuts(filled(size, 32))
-        assert [at for at, _ in cuts] == [sum(w for _, w in cuts[:i]) for i in range(len(cuts))]
-        assert all(width & (width - 1) == 0 for _, width in cuts)
+def test_what_fits_into_a_multiprocessor():
+    """All that a program has there, at the edge of what fits."""
+    for shape, is_small in [
+        ((31, 784), True),
+        ((32, 784), False),
+        ((63, 400), True),
+        ((64, 30), False),
+    ]:
+        assert small.fits(path_of(*shape)) == is_small
+    for shape, is_large in [
+        ((639, 784), True),
+        ((640, 784), False),
+        ((30, 1024), True),
+        ((30, 1025), False),
+    ]:
+        assert large.fits(path_of(*shape), 132) == is_large
+    assert not large.fits(path_of(500, 784), 12)
+
+
+class TestCompiler:
+    """Found out by a program of a line, once."""
+
+    @pytest.fixture(autouse=True)
+    def afresh(self):
+        for kept in (cuda.is_usable, cuda._library, cuda._compiled):
+            kept.cache_clear()
+        yield
+        for kept in (cuda.is_usable, cuda._library, cuda._compiled):
+            kept.cache_clear()
+
+    def test_none_is_installed(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(cuda, "_LIBRARIES", ("libno-such-library.so",))
+        with pytest.raises(RuntimeError, match="NVRTC is not installed"):
+            cuda._compiled("", ())
+        assert not cuda.is_usable()
+
+    def test_xla_does_not_know_the_call(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(cuda, "_compiled", lambda *_: "a program")
+        assert not cuda.is_usable()  # XLA for a CPU does not
+
+    def test_a_run_goes_on_without(self, monkeypatch: pytest.MonkeyPatch):
+        """On a GPU that has no compiler, the steps of a run are XLA's, and its numbers the same."""
+        path, options = path_of(5, 9), {"num_chains": 4, "seed": default_seed()}
+        plain = anneal(path, BlockGibbs(), linear(3), **options)
+        monkeypatch.setattr(cuda, "_LIBRARIES", ("libno-such-library.so",))
+        monkeypatch.setattr("annealz.engine.gpu.choose.local_devices", lambda: [Hopper()])
+        without = anneal(path, BlockGibbs(), linear(3), **options)
+        assert np.array_equal(without.log_weights, plain.log_weights)
 
 
 class Hopper:
@@ -222,6 +270,7 @@ class TestChoice:
     @pytest.fixture(autouse=True)
     def gpu(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr("jax.local_devices", lambda: [Hopper()])
+        monkeypatch.setattr(cuda, "is_usable", lambda: True)
 
     def choose(self, path, kernel=None, observers=None, resampling=None, num_chains=1000):
         return choose_fused(
@@ -254,6 +303,18 @@ class TestChoice:
     def test_not_where_they_are_switched_off(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setenv("ANNEALZ_FUSED", "0")
         assert self.choose(path_of(5, 9)) is None
+
+    def test_not_where_no_program_can_be_compiled(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(cuda, "is_usable", lambda: False)
+        for hidden, num_chains in [(5, 10), (500, 10), (500, 20_000)]:
+            assert self.choose(path_of(hidden, 784), num_chains=num_chains) is None
+
+    def test_not_many_without_pallas(self, monkeypatch: pytest.MonkeyPatch):
+        """JAX may take its experimental parts away."""
+        monkeypatch.delitem(sys.modules, "annealz.engine.gpu.many")
+        monkeypatch.setitem(sys.modules, "jax.experimental.pallas", None)
+        assert self.choose(path_of(500, 784), num_chains=20_000) is None
+        assert isinstance(self.choose(path_of(500, 784)), LargeSteps)
 
     def test_not_where_the_path_has_a_constant(self):
         base = BernoulliBase.from_logits(np.zeros(9))

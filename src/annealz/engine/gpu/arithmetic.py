@@ -22,14 +22,12 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jax.experimental.pallas import triton
 
 from annealz.core.random import unit_words
 
 __all__ = [
     "LOG2_E",
     "NARROW",
-    "exp2",
     "is_below",
     "is_one",
     "scaled_uniforms",
@@ -43,14 +41,9 @@ _EXPM1 = [1 / math.factorial(n) for n in range(8, 0, -1)]
 _ARTANH = [2 / n for n in range(9, 0, -2)]
 
 
-def exp2(x, is_plain: bool):
-    """2^x, where a GPU flushes what is below float32's normal range to zero."""
-    return jnp.exp2(x) if is_plain else _instruction("ex2", x)
-
-
-def is_one(row0, row1, units, power, is_plain: bool):
+def is_one(row0, row1, units, power):
     """Whether a unit is one, where `power` is -logit log2(e); rows and units broadcast to it."""
-    return is_below(scaled_uniforms(row0, row1, units), power, is_plain)
+    return is_below(scaled_uniforms(row0, row1, units), power)
 
 
 def scaled_uniforms(row0, row1, units):
@@ -58,54 +51,34 @@ def scaled_uniforms(row0, row1, units):
     return (unit_words(row0, row1, units) >> 1).astype(jnp.int32).astype(jnp.float32)
 
 
-def is_below(scaled, power, is_plain: bool):
+def is_below(scaled, power):
     """Whether units of these 2^31 u are one."""
-    return scaled + scaled * exp2(power, is_plain) <= jnp.float32(2.0**31)
+    return scaled + scaled * jnp.exp2(power) <= jnp.float32(2.0**31)
 
 
-def softplus_difference(low, step, is_narrow, is_plain: bool):
+def softplus_difference(low, step, is_narrow):
     """softplus(low + step) - softplus(low); `is_narrow` says that no |step| is beyond 1/4."""
 
     def narrow(low, turned):
-        tail = exp2(-LOG2_E * jnp.abs(low), is_plain)
+        tail = jnp.exp2(-LOG2_E * jnp.abs(low))
         part = tail * (turned * _polynomial(_EXPM1[1:], turned))
-        s = part * _reciprocal(2 * (1 + tail) + part, is_plain)
+        s = part * (1 / (2 * (1 + tail) + part))
         return s * _polynomial(_ARTANH[2:], s * s)
 
     def wide(low, turned):
-        tail = exp2(-LOG2_E * jnp.abs(low), is_plain)
+        tail = jnp.exp2(-LOG2_E * jnp.abs(low))
         whole = 1 + tail
         series = tail * (turned * _polynomial(_EXPM1, turned))
-        plain = exp2(LOG2_E * (turned - jnp.abs(low)), is_plain) - tail
+        plain = jnp.exp2(LOG2_E * (turned - jnp.abs(low))) - tail
         part = jnp.where(jnp.abs(turned) < 0.5, series, plain)
-        s = part * _reciprocal(2 * whole + part, is_plain)
+        s = part * (1 / (2 * whole + part))
         series = s * _polynomial(_ARTANH, s * s)
-        plain = _LOG_2 * (_log2(whole + part, is_plain) - _log2(whole, is_plain))
+        plain = _LOG_2 * (jnp.log2(whole + part) - jnp.log2(whole))
         return jnp.where(jnp.abs(s) < 1 / 9, series, plain)
 
     is_above = low > 0
     turned = jnp.where(is_above, -step, step)
     return jnp.where(is_above, step, 0.0) + jax.lax.cond(is_narrow, narrow, wide, low, turned)
-
-
-def _reciprocal(x, is_plain: bool):
-    return 1 / x if is_plain else _instruction("rcp", x)
-
-
-def _log2(x, is_plain: bool):
-    return jnp.log2(x) if is_plain else _instruction("lg2", x)
-
-
-def _instruction(name: str, x):
-    """One instruction of a GPU, an element."""
-    [value] = triton.elementwise_inline_asm(
-        f"{name}.approx.ftz.f32 $0, $1;",
-        args=[x],
-        constraints="=f,f",
-        pack=1,
-        result_shape_dtypes=[jax.ShapeDtypeStruct(x.shape, x.dtype)],
-    )
-    return value
 
 
 def _polynomial(coefficients, x):

@@ -1,4 +1,4 @@
-"""What goes into a fused chunk of steps, and what comes out."""
+"""What goes into a fused chunk of steps, and what comes out: the same for all ways to take them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from jaxtyping import Array, Float, Integer
 from annealz.core.random import Stream, row_keys
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["SHARED_BYTES", "Chains", "Span", "in_pieces", "largest_field"]
+__all__ = ["NEVER", "Chains", "Span", "fused_chunk", "largest_field"]
 
-SHARED_BYTES = 228_000  # of a multiprocessor that a program may plan with: 4 kB less than there are
+NEVER = -1e4  # logit of a unit that is only filling
 _MOST_KEYS, _LONGEST_PIECE = 2**22, 2048  # 16 bytes per chain and step
 
 
@@ -49,12 +49,22 @@ def largest_field(matrix: np.ndarray, path: GeometricPath) -> float:
     return float((weights + np.abs(np.asarray(path.latent_bias_change, np.float64))).max())
 
 
-def in_pieces(stream: Stream, indices, betas, span: Span, held, take: Callable):
-    """What is held after all steps of a span, taken in pieces whose keys fit into memory.
+def fused_chunk(
+    stream: Stream, chains: Chains, betas, span: Span, block: int, width: int, take: Callable
+):
+    """The chains after the steps of `span`, and what was recorded on the way.
 
-    `take(count, slots, betas, keys, held)` takes the first `count` steps of a piece: keys of the random
-    bits (steps, 4, chains), of draws 0 and 1, two words each.
+    Chains are filled up to a multiple of `block`, and states to `width` bytes each. Steps are taken in
+    pieces whose keys fit into memory: `take(count, slots, betas, keys, held)` takes the first `count` steps
+    of one. Keys are those of the random bits (steps, 4, chains), of draws 0 and 1, two words each. Held are
+    states, log weights, their compensation, and the records of these two and of the slope.
     """
+    count, units = chains.x.shape
+    fill = -count % block
+    indices = jnp.pad(chains.indices.astype(jnp.uint32), (0, fill))
+    v = jnp.pad(chains.x.astype(jnp.int8), ((0, fill), (0, width - units)))
+    pair = (jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
+    records = (jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
     length = max(16, min(_LONGEST_PIECE, _MOST_KEYS // len(indices)))
     betas = jnp.pad(betas, (0, length))
 
@@ -64,7 +74,13 @@ def in_pieces(stream: Stream, indices, betas, span: Span, held, take: Callable):
         keys = [row_keys(stream, draw, indices, steps) for draw in (0, 1)]
         keys = jnp.stack([word for pair in keys for word in pair], axis=1)
         window = jax.lax.dynamic_slice(betas, (i * length,), (length + 1,))
-        count = jnp.minimum(span.stop - first, length)
-        return tuple(take(count, span.slots(first, length), window, keys, held))
+        left = jnp.minimum(span.stop - first, length)
+        return tuple(take(left.reshape(1), span.slots(first, length), window, keys, held))
 
-    return jax.lax.fori_loop(0, -(-(span.stop - span.start) // length), piece, tuple(held))
+    pieces = -(-(span.stop - span.start) // length)
+    v, *pair, log_weights, compensation, slope = jax.lax.fori_loop(
+        0, pieces, piece, (v, *pair, *records)
+    )
+    x = v[:count, :units].astype(chains.x.dtype)
+    after = Chains(chains.indices, x, *(a[:count] for a in pair))
+    return after, tuple(a[:, :count] for a in (log_weights, compensation, slope))

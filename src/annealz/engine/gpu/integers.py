@@ -9,9 +9,6 @@ multiply bytes twice as fast as half-precision numbers. The order of summation c
 """
 
 import numpy as np
-from jaxtyping import Array, Float, Int8
-
-from annealz.core.arrays import on_device
 
 __all__ = ["BYTE_VALUES", "filled", "signed_bytes"]
 
@@ -19,26 +16,15 @@ BYTE_VALUES = (65536.0, 256.0, 1.0)
 _LARGEST = 127 << 16
 
 
-def signed_bytes(
-    matrix: np.ndarray, width: int, groups
-) -> tuple[tuple[Int8[Array, "..."], ...], Float[Array, " rows"]]:
-    """Three signed bytes of every entry, grouped, and the scale of every row.
-
-    In a group the rows come `width` at a time, of one byte after the other; None is zero.
-    """
+def signed_bytes(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Three signed bytes of every entry (3, rows, columns), and the scale of every row."""
     largest = np.abs(matrix).max(axis=1, keepdims=True)
     scale = (np.where(largest > 0, largest, 1.0) / _LARGEST).astype(np.float32)
     raised = np.rint(matrix / scale.astype(np.float64)).astype(np.int32) + 0x808080
     terms = [
         ((raised >> shift).astype(np.uint8) ^ 0x80).view(np.int8) for shift in (16, 8, 0)
     ]  # each byte was 128 more than it is
-    terms = [term.reshape(-1, 1, width, matrix.shape[1]) for term in terms]
-    stacked = (
-        np.concatenate([np.zeros_like(terms[0]) if b is None else terms[b] for b in group], axis=1)
-        for group in groups
-    )
-    arrays = tuple(on_device(a.reshape(-1, matrix.shape[1]), a.dtype) for a in stacked)
-    return arrays, on_device(scale[:, 0], scale.dtype)
+    return np.stack(terms), scale[:, 0]
 
 
 def filled(size: int, tile: int) -> int:

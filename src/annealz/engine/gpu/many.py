@@ -28,10 +28,11 @@ from jax.experimental.mosaic import gpu as mgpu
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jaxtyping import Array, Float, Int8
 
+from annealz.core.arrays import on_device
 from annealz.core.numerics import add_compensated
 from annealz.core.random import Stream
-from annealz.engine.gpu.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.engine.gpu.chunk import SHARED_BYTES, Chains, Span, in_pieces, largest_field
+from annealz.engine.gpu.arithmetic import LOG2_E, NARROW, is_one, softplus_difference
+from annealz.engine.gpu.chunk import NEVER, Chains, Span, fused_chunk, largest_field
 from annealz.engine.gpu.integers import BYTE_VALUES, filled, signed_bytes
 from annealz.paths.geometric import GeometricPath
 
@@ -43,7 +44,7 @@ _ROWS = 3 * _UNITS  # of a piece of the weights: three bytes of every unit
 _STAGES = 4  # pieces ahead
 _SLICE = 16  # units of a tile that are drawn at a time, for the sake of registers
 _FETCHING, _COMPUTING = 24, 240  # registers a thread
-_NEVER = -1e4  # logit of a unit that is only filling
+_SHARED_BYTES = 228_000  # that a program may plan with: 4 kB less than there are
 _TILED = (plgpu.TilingTransform((8, _UNITS)), plgpu.SwizzleTransform(_UNITS))
 _TILE = plgpu.Layout.WGMMA
 _ROW, _COLUMN = _TILE.reduce(1), _TILE.reduce(0)
@@ -53,7 +54,7 @@ def fits(path: GeometricPath) -> bool:
     """Whether the states of a program's chains fit beside the pieces of the weights."""
     units, outputs = path.to_latent.shape
     states = _GROUPS * _CHAINS * (filled(units, _UNITS) + filled(outputs, _UNITS))
-    return states + _STAGES * _ROWS * _UNITS <= SHARED_BYTES
+    return states + _STAGES * _ROWS * _UNITS <= _SHARED_BYTES
 
 
 class ManySteps(eqx.Module):
@@ -66,7 +67,6 @@ class ManySteps(eqx.Module):
     state: tuple[Float[Array, " units"], ...]
     largest: Float[Array, " 1"]
     num_latent: int = eqx.field(static=True)
-    num_units: int = eqx.field(static=True)
     interpret: Any = eqx.field(static=True)
     """How the interpreter is to run it, in place of a GPU."""
 
@@ -77,35 +77,23 @@ class ManySteps(eqx.Module):
         right = (0, filled(outputs, _UNITS) - outputs)
         below = (0, filled(units, _UNITS) - units)
         padded = np.pad(matrix, (below, right))
-        (self.up,), up_scale = signed_bytes(padded.T, _UNITS, ((0, 1, 2),))
+        self.up, up_scale = _by_tiles(padded.T)
         padded[:, latent] = 0
-        (self.down,), down_scale = signed_bytes(padded, _UNITS, ((0, 1, 2),))
+        self.down, down_scale = _by_tiles(padded)
         right = (0, right[1] + 1)
         change = jnp.pad(path.latent_bias_change, right)
         self.latent = (up_scale, jnp.pad(path.latent_bias, right), change)
-        bias = jnp.pad(path.state_bias, below, constant_values=_NEVER)
+        bias = jnp.pad(path.state_bias, below, constant_values=NEVER)
         self.state = (down_scale, bias, jnp.pad(path.state_bias_change, below))
         self.largest = jnp.full(1, largest_field(matrix, path), jnp.float32)
-        self.num_latent, self.num_units, self.interpret = latent, units, interpret
+        self.num_latent, self.interpret = latent, interpret
 
     def __call__(self, stream: Stream, chains: Chains, betas, span: Span):
         """The chains after the steps of `span`, and what was recorded on the way."""
-        count = chains.log_weights.shape[0]
-        fill = -count % (_GROUPS * _CHAINS)
-        indices = jnp.pad(chains.indices.astype(jnp.uint32), (0, fill))
-        beside = len(self.state[0]) - self.num_units
-        v = jnp.pad(chains.x.astype(jnp.int8), ((0, fill), (0, beside)))
-        pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
-        records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
-        held = (v, *pair, *records)
-        v, *pair, log_weights, compensation, slope = in_pieces(
-            stream, indices, betas, span, held, self._call
-        )
-        x = v[:count, : self.num_units].astype(chains.x.dtype)
-        after = Chains(chains.indices, x, *(a[:count] for a in pair))
-        return after, tuple(a[:, :count] for a in (log_weights, compensation, slope))
+        block, width = _GROUPS * _CHAINS, len(self.state[0])
+        return fused_chunk(stream, chains, betas, span, block, width, self._take)
 
-    def _call(self, count, slots, window, keys, held):
+    def _take(self, count, slots, window, keys, held):
         v, total, carry, *records = held
         units, latent = (len(vectors[0]) // _UNITS for vectors in (self.state, self.latent))
         smem = functools.partial(plgpu.SMEM, dtype=jnp.int8, transforms=_TILED)
@@ -131,13 +119,20 @@ class ManySteps(eqx.Module):
             ),
             interpret=self.interpret,
         )(
-            count.reshape(1), slots, window, keys, self.up, self.down, self.largest,
+            count, slots, window, keys, self.up, self.down, self.largest,
             *self.latent, *self.state, v, total, carry,
         )  # fmt: skip
         is_taken = jnp.arange(len(slots)) < count
         rows = jnp.arange(records[0].shape[0])[:, None]
         is_new = ((slots == rows) & is_taken).any(1)[:, None]
         return (v, total, carry, *(jnp.where(is_new, *a) for a in zip(new, records, strict=True)))
+
+
+def _by_tiles(matrix: np.ndarray) -> tuple[Int8[Array, "rows columns"], Float[Array, " rows"]]:
+    """Three bytes of every entry, one after the other a tile of rows, and the scale of every row."""
+    terms, scale = signed_bytes(matrix)
+    tiles = terms.reshape(3, -1, _UNITS, matrix.shape[1]).swapaxes(0, 1)
+    return on_device(tiles.reshape(-1, matrix.shape[1]), np.int8), on_device(scale)
 
 
 class _Refs(NamedTuple):
@@ -306,14 +301,14 @@ class _Group:
             is_latent = units < self.num_latent
             fields = part * scale + change  # of the column after the last latent unit, the drive
             power = -LOG2_E * (bias + now.beta1 * fields)
-            is_new = is_latent & is_one(h0, h1, units.astype(jnp.uint32), power, True)
+            is_new = is_latent & is_one(h0, h1, units.astype(jnp.uint32), power)
             drawn.append(jnp.where(is_new, 1, 0).astype(jnp.int8))
             at_low = bias + now.low * fields
-            term = softplus_difference(at_low, now.width * fields, now.is_narrow, True)
+            term = softplus_difference(at_low, now.width * fields, now.is_narrow)
             terms = terms + jnp.where(is_latent, term, now.width * fields).sum(1)
 
             def rise(is_latent=is_latent, fields=fields, power=power):
-                rises = fields / (1 + exp2(power, True))
+                rises = fields / (1 + jnp.exp2(power))
                 return jnp.where(is_latent, rises, fields).sum(1)
 
             slope = slope + jax.lax.cond(now.slot >= 0, rise, self.registers.zeros)
@@ -328,7 +323,7 @@ class _Group:
         drawn = []
         for units, part, scale, bias, change in self._slices(product, tile, *columns):
             power = -LOG2_E * (bias + now.beta1 * (change + scale * part))
-            is_new = is_one(v0, v1, units.astype(jnp.uint32), power, True)
+            is_new = is_one(v0, v1, units.astype(jnp.uint32), power)
             drawn.append(jnp.where(is_new, 1, 0).astype(jnp.int8))
         refs.v[self.group, tile] = self.registers.beside(drawn)
 

@@ -1,229 +1,114 @@
-"""All steps of a chunk in one program per group of chains, for models whose weights fit into it.
+"""All steps of a chunk in one program per eight chains, for models whose weights fit into a multiprocessor.
 
-A program of the GPU holds 8 chains, and its states never leave it. The weights, as two half-precision
-terms side by side, [high low] of shape (units, 2 latent), stay in its shared memory and serve both
-products,
+The weights are two half-precision terms side by side, W = [high low], as exact as those of
+`core/products.py`. Units are cut into tiles of 16, and every warp has some of them, for good: it
 
-    [high low]^T v      (2 latent, chains): the fields, and in one more row v . (b - b_A)
-    [high low] [h; h]   (units, chains): the logits of the state
+    multiplies    W h of a tile                      (16 units, 8 chains)
+    draws         the tile's units
+    multiplies    W^T v, its part of the sums        (2 latent, 8 chains)
 
-with units down the rows and chains across, so that the least tile of a tensor core, 16 × 8, is filled by
-as few chains as possible and 1,000 chains keep 125 multiprocessors busy. An axis is cut into powers of
-two, for Triton knows no others. Products are as exact as those of `core/products.py`, random bits are the
-same, and no chain's numbers depend on its neighbours.
+and keeps all of it in registers, with as much of the weights as fits; the rest is in shared memory. Then
+the warps add up their parts, and eight of them draw the latent units of a chain each, and pass the weights
+on while the others go on. The units' uniforms are computed while the latent units are drawn. The least tile
+of a tensor core, 16 × 8, is filled by as few chains as can be: 1,000 of them keep 125 multiprocessors busy.
 
-The rows' keys of the random bits are computed beforehand, a piece of steps at a time: inside, every thread
-would compute them again.
+Random bits are the same as elsewhere, and no chain's numbers depend on its neighbours. The rows' keys of
+the random bits are computed beforehand, a piece of steps at a time.
 """
 
-import functools
-from typing import Any, NamedTuple
-
 import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Float16
 
-from annealz.core.numerics import add_compensated
+from annealz.core.arrays import on_device
 from annealz.core.products import BinaryProduct
 from annealz.core.random import Stream
-from annealz.engine.gpu.arithmetic import LOG2_E, NARROW, exp2, is_one, softplus_difference
-from annealz.engine.gpu.chunk import SHARED_BYTES, Chains, Span, in_pieces, largest_field
+from annealz.engine.gpu import cuda
+from annealz.engine.gpu.arithmetic import LOG2_E
+from annealz.engine.gpu.chunk import NEVER, Chains, Span, fused_chunk, largest_field
 from annealz.paths.geometric import GeometricPath
 
 __all__ = ["SmallSteps", "fits"]
 
-_CHAINS = 8  # a program
-_LARGEST_TILE = 256
-_NUM_WARPS = 4
-_NEVER = -1e4  # logit of a unit that is only filling
+_CHAINS, _WARPS = 8, 12  # a program
+_MOST_GROUPS = 8  # of eight latent units, for the sake of registers
+_HELD = 12  # pieces of the weights, 16 × 16, that a warp holds in registers
 
 
 def fits(path: GeometricPath) -> bool:
     """Whether the model is small enough."""
-    units, outputs = path.to_latent.shape
-    filled, rows = sum(_tiles(units)), _rows(outputs)
-    return (
-        2 * filled * (2 * 2 * rows + _CHAINS) <= SHARED_BYTES
-    )  # weights, once a product, and states
+    tiles, groups = _sizes(path)
+    return groups <= _MOST_GROUPS and _shared_bytes(tiles, groups) <= cuda.SHARED_BYTES
 
 
 class SmallSteps(eqx.Module):
     """The arrays of one path as the program takes them."""
 
-    weights: Float[Array, "units terms"]
-    scalars: Float[Array, " 2"]
+    up: Float16[Array, "tiles groups 8 4 2 2 2"]
+    down: Float16[Array, "tiles groups 8 4 2 2 2"]
+    state_power: Float[Array, " units"]
     latent_bias: Float[Array, " latent"]
     latent_change: Float[Array, " latent"]
-    state_power: Float[Array, " units"]
-    num_latent: int = eqx.field(static=True)
-    num_units: int = eqx.field(static=True)
-    interpret: bool = eqx.field(static=True)
+    scalars: Float[Array, " 2"]
+    """Scale of the product, and the largest field."""
 
-    def __init__(self, path: GeometricPath, interpret: bool = False):
+    def __init__(self, path: GeometricPath):
         product = path.to_latent
         if not product.is_split:
             product = BinaryProduct(product.matrix, is_split=True)
-        units, outputs = product.shape
-        rows, filled = _rows(outputs), sum(_tiles(units))
-        fill = ((0, filled - units), (0, rows - outputs))
-        self.weights = jnp.concatenate([jnp.pad(term, fill) for term in product.terms], axis=1)
-        self.scalars = jnp.stack([product.scale, jnp.float32(largest_field(product.dense(), path))])
-        latent, units_left = (0, rows - outputs + 1), (0, filled - units)
-        self.latent_bias = jnp.tile(jnp.pad(path.latent_bias, latent), 2)
-        self.latent_change = jnp.tile(jnp.pad(path.latent_bias_change, latent), 2)
-        bias = jnp.pad(path.state_bias, units_left, constant_values=_NEVER)
-        self.state_power = -LOG2_E * bias
-        self.num_latent, self.num_units, self.interpret = outputs - 1, units, interpret
+        (units, outputs), (tiles, groups) = product.shape, _sizes(path)
+        both = np.zeros((16 * tiles, 2, 8 * groups), np.float16)
+        for i, term in enumerate(product.terms):
+            both[:units, i, :outputs] = np.asarray(term)
+        both = both.reshape(16 * tiles, 16 * groups)
+        self.up = on_device(_pieces(both.T).swapaxes(0, 1), np.float16)
+        self.down = on_device(_pieces(both), np.float16)
+        bias = np.pad(path.state_bias, (0, 16 * tiles - units), constant_values=NEVER)
+        self.state_power = on_device(-LOG2_E * bias)
+        self.latent_bias, self.latent_change = path.latent_bias, path.latent_bias_change
+        largest = largest_field(product.dense(), path)
+        self.scalars = on_device([float(product.scale), largest])
 
     def __call__(self, stream: Stream, chains: Chains, betas, span: Span):
         """The chains after the steps of `span`, and what was recorded on the way."""
-        count = chains.log_weights.shape[0]
-        fill = -count % _CHAINS
-        indices = jnp.pad(chains.indices.astype(jnp.uint32), (0, fill))
-        states = chains.x.astype(self.weights.dtype)
-        states = jnp.pad(states, ((0, fill), (0, self.weights.shape[0] - self.num_units))).T
-        pair = tuple(jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
-        records = tuple(jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
-        held = (states, *pair, *records)
-        states, *pair, log_weights, compensation, slope = in_pieces(
-            stream, indices, betas, span, held, self._call
-        )
-        x = states.T[:count, : self.num_units].astype(chains.x.dtype)
-        after = Chains(chains.indices, x, *(a[:count] for a in pair))
-        return after, tuple(a[:, :count] for a in (log_weights, compensation, slope))
+        width = len(self.state_power)
+        return fused_chunk(stream, chains, betas, span, _CHAINS, width, self._take)
 
-    def _call(self, count, slots, window, keys, held):
-        count = count.reshape(1)
-        arrays = (
-            self.weights,
-            self.scalars,
-            self.latent_bias,
-            self.latent_change,
-            self.state_power,
-        )
-        across = [_across(a) for a in held]
-        whole = [pl.BlockSpec(a.shape, lambda i, n=a.ndim: (0,) * n) for a in arrays]
-        plain = [pl.BlockSpec(a.shape, lambda i: (0,)) for a in (count, slots, window)]
-        body = functools.partial(
-            _program,
-            tiles=_tiles(self.num_units),
-            num_latent=self.num_latent,
-            interpret=self.interpret,
-        )
-        first = len(plain) + 1 + len(arrays)
-        return pl.pallas_call(
-            body,
-            grid=(held[0].shape[1] // _CHAINS,),
-            in_specs=[*plain, _across(keys), *whole, *across],
-            out_specs=across,
-            out_shape=[jax.ShapeDtypeStruct(a.shape, a.dtype) for a in held],
-            input_output_aliases={first + i: i for i in range(len(held))},
-            compiler_params=triton.CompilerParams(num_warps=_NUM_WARPS, num_stages=1),
-            interpret=self.interpret,
-        )(count, slots, window, keys, *arrays, *held)
+    def _take(self, count, slots, window, keys, held):
+        tiles, groups = self.up.shape[:2]
+        num_chains = len(held[0])
+        constants = {
+            "WARPS": _WARPS,
+            "HELD": min(tiles // _WARPS, _HELD // groups),
+            "TILES": tiles,
+            "GROUPS": groups,
+            "NUM_UNITS": 16 * tiles,
+            "NUM_LATENT": len(self.latent_bias),
+            "NUM_CHAINS": num_chains,
+            "LENGTH": len(slots),
+        }
+        vectors = (self.state_power, self.latent_bias, self.latent_change, self.scalars)
+        args = (count, slots, window, keys, self.up, self.down, *vectors, *held)
+        aliases = {len(args) - len(held) + i: i for i in range(len(held))}
+        launch = (num_chains // _CHAINS, 32 * _WARPS, _shared_bytes(tiles, groups))
+        text = cuda.source("small")
+        return cuda.call("small_steps", text, constants, args, list(held), aliases, launch)
 
 
-class _Given(NamedTuple):
-    """What a program reads: the piece of steps, its keys, and the arrays of the path."""
-
-    count: Any
-    slots: Any
-    betas: Any
-    keys: Any
-    weights: Any
-    scalars: Any
-    latent_bias: Any
-    latent_change: Any
-    state_power: Any
+def _sizes(path: GeometricPath) -> tuple[int, int]:
+    """Tiles of 16 units, and groups of eight latent ones and what drives the state."""
+    units, outputs = path.to_latent.shape
+    return -(-units // 16), -(-outputs // 8)
 
 
-def _program(*refs, tiles, num_latent: int, interpret: bool):
-    """The steps of one piece for one group of chains."""
-    num_given = len(_Given._fields)
-    given, held, out = _Given(*refs[:num_given]), refs[num_given:][:6], refs[num_given:][6:]
-    (v_in, total_in, carry_in), (v_out, total_out, carry_out, *records) = held[:3], out
-    count = given.count[0]
-    cuts = [(sum(tiles[:i]), tile) for i, tile in enumerate(tiles)]
-    weights = [given.weights[pl.ds(at, tile), :] for at, tile in cuts]
-    bias = [given.state_power[pl.ds(at, tile)][:, None] for at, tile in cuts]
-    latent_bias, latent_change = given.latent_bias[...][:, None], given.latent_change[...][:, None]
-    scale, largest = given.scalars[0], given.scalars[1]
-    rows = latent_bias.shape[0] // 2
-    row = jnp.arange(2 * rows, dtype=jnp.int32)[:, None] % rows
-    is_latent = row < num_latent
-    is_first = jnp.arange(2 * rows, dtype=jnp.int32)[:, None] < rows
-
-    def step(i, held):
-        v, total, carry = held
-        beta0, beta1 = given.betas[i], given.betas[i + 1]
-        low, high = jnp.minimum(beta0, beta1), jnp.maximum(beta0, beta1)
-        h0, h1, v0, v1 = (given.keys[i, j, :][None, :] for j in range(4))
-
-        parts = [scale * _dot(w, x, over=0) for w, x in zip(weights, v, strict=True)]
-        halves = functools.reduce(jnp.add, parts).reshape(2, rows, _CHAINS)
-        product = jnp.broadcast_to(halves.sum(0)[None], (2, rows, _CHAINS))
-        product = product.reshape(2 * rows, _CHAINS)  # both halves of the sum, twice
-        fields = jnp.where(is_latent, product + latent_change, 0.0)
-        drive = jnp.where(row == num_latent, product, 0.0)
-        power = -LOG2_E * (latent_bias + beta1 * fields)
-        h = is_latent & is_one(h0, h1, row.astype(jnp.uint32), power, interpret)
-        h = (h | (row == num_latent)).astype(jnp.float16)  # the last row adds b - b_A
-        new = []
-        for (at, tile), w, b in zip(cuts, weights, bias, strict=True):
-            down = b + (-LOG2_E * beta1 * scale) * _dot(w, h, over=1)
-            units = (at + jnp.arange(tile, dtype=jnp.int32)).astype(jnp.uint32)[:, None]
-            new.append(is_one(v0, v1, units, down, interpret).astype(jnp.float16))
-
-        width = high - low
-        at_low, is_narrow = latent_bias + low * fields, width * largest < NARROW
-        terms = softplus_difference(at_low, width * fields, is_narrow, interpret)
-        terms = jnp.where(is_latent, terms, width * drive)
-        increment = jnp.where(is_first, terms, 0.0).sum(0)
-        increment = jnp.where(beta1 >= beta0, increment, -increment)
-        total, carry = add_compensated(total, carry, increment)
-
-        slot = given.slots[i]
-
-        @pl.when(slot >= 0)
-        def _():
-            slope = drive + fields / (1 + exp2(power, interpret))
-            values = (total, carry, jnp.where(is_first, slope, 0.0).sum(0))
-            for ref, value in zip(records, values, strict=True):
-                ref[slot, :] = value
-
-        return tuple(new), total, carry
-
-    v = tuple(v_in[pl.ds(at, tile), :] for at, tile in cuts)
-    held = (v, total_in[...], carry_in[...])
-    v, total_out[...], carry_out[...] = jax.lax.fori_loop(0, count, step, held)
-    for (at, tile), x in zip(cuts, v, strict=True):
-        v_out[pl.ds(at, tile), :] = x
+def _shared_bytes(tiles: int, groups: int) -> int:
+    """Weights, once a product, partial sums, latent units, and barriers."""
+    stride = -(-groups // 4) * 32 + 4
+    return _CHAINS * (128 * tiles * groups + 4 * _WARPS * stride + 16 * groups) + 16
 
 
-def _dot(weights, x, over: int):
-    """weights^T x or weights x, summed in float32."""
-    axes = (((over,), (0,)), ((), ()))
-    return jax.lax.dot_general(weights, x, axes, preferred_element_type=jnp.float32)
-
-
-def _across(array) -> pl.BlockSpec:
-    """A program's share of an array whose last axis is that of the chains."""
-    axes = array.ndim - 1
-    return pl.BlockSpec((*array.shape[:-1], _CHAINS), lambda i: (0,) * axes + (i,))
-
-
-def _tiles(size: int) -> tuple[int, ...]:
-    """Powers of two, at least 16, that cover an axis: the largest first."""
-    left, tiles = -(-size // 16) * 16, []
-    while left:
-        tiles.append(min(_LARGEST_TILE, 1 << (left.bit_length() - 1)))
-        left -= tiles[-1]
-    return tuple(tiles)
-
-
-def _rows(size: int) -> int:
-    """The next power of two, at least 16."""
-    return max(16, 1 << (size - 1).bit_length())
+def _pieces(matrix: np.ndarray) -> np.ndarray:
+    """Pieces of 16 × 16 in the order in which the lanes of a warp hold them: eight numbers each."""
+    rows, columns = (size // 16 for size in matrix.shape)
+    cut = matrix.reshape(rows, 2, 8, columns, 2, 4, 2)
+    return cut.transpose(0, 3, 2, 5, 4, 1, 6)

@@ -1,0 +1,129 @@
+"""The CUDA programs of `engine/gpu` in JAX: the same arguments, the same results, one step after the other.
+
+It reads weights in the order in which the programs do, and so tests the arrays that they are given. The
+programs themselves are tested on a GPU (test_fused_gpu.py).
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from annealz.core.numerics import add_compensated
+from annealz.engine.gpu.arithmetic import LOG2_E, NARROW, is_one, softplus_difference
+
+
+def call(entry: str, _text, constants, args, like, aliases, launch) -> Any:
+    """In the place of `cuda.call`."""
+    results = _PROGRAMS[entry](constants, launch, *args)
+    for index, result in aliases.items():
+        assert (args[index].shape, args[index].dtype) == (like[result].shape, like[result].dtype)
+    for found, wanted in zip(results, like, strict=True):
+        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+    return results
+
+
+def _small(constants, launch, count, slots, betas, keys, up, down, *rest):
+    power, bias, change, scalars, *held = rest
+    blocks, _, shared = launch
+    assert blocks * 8 == len(held[0])
+    assert shared <= 232_448
+    tiles, groups = up.shape[:2]
+    # (tile, group, row, quad, column half, row half, column) to rows and columns
+    up = up.transpose(1, 5, 2, 0, 4, 3, 6).reshape(16 * groups, 16 * tiles)
+    down = down.transpose(0, 5, 2, 1, 4, 3, 6).reshape(16 * tiles, 16 * groups)
+    up, down = up.astype(jnp.float32), down.astype(jnp.float32)
+    latent, (scale, largest) = constants["NUM_LATENT"], scalars
+
+    def step(i, held):
+        v, total, carry, *records = held
+        h0, h1, v0, v1 = (keys[i, j][:, None] for j in range(4))
+        parts = v.astype(jnp.float32) @ up.T
+        product = scale * (parts[:, : 8 * groups] + parts[:, 8 * groups :])
+        fields, drive = product[:, :latent] + change, product[:, latent]
+        h_power = -LOG2_E * (bias + betas[i + 1] * fields)
+        h = is_one(h0, h1, jnp.arange(latent, dtype=jnp.uint32), h_power)
+        h = jnp.pad(h, ((0, 0), (0, 1)), constant_values=True)
+        h = jnp.pad(h, ((0, 0), (0, 8 * groups - latent - 1))).astype(jnp.float32)
+        down_power = power - LOG2_E * betas[i + 1] * scale * (jnp.tile(h, 2) @ down.T)
+        v = is_one(v0, v1, jnp.arange(16 * tiles, dtype=jnp.uint32), down_power).astype(jnp.int8)
+        terms, slope = _weigh(betas[i], betas[i + 1], fields, bias, drive, largest, h_power)
+        total, carry = add_compensated(total, carry, terms)
+        return (v, total, carry, *_recorded(records, slots[i], (total, carry, slope)))
+
+    return jax.lax.fori_loop(0, count[0], step, tuple(held))
+
+
+def _large(constants, launch, count, slots, betas, keys, up, down, *rest):
+    latent, state, largest, v, posted = rest
+    members = constants["MEMBERS"]
+    blocks, _, shared = launch
+    assert blocks % members == 0
+    assert shared <= 232_448
+    tiles = constants["UNIT_TILES"], constants["LATENT_TILES"]
+
+    def whole(share, tiles: int, inner: int):
+        """(outputs, inputs) of all members."""
+        share = share[:, :, : 3 * tiles]
+        cut = share.reshape(members, members // 4, inner, 3, tiles, 2, 8, 4, 4).astype(jnp.float32)
+        cut = cut.transpose(3, 0, 4, 6, 1, 8, 2, 7, 5)  # as signed_bytes gives them
+        return cut.reshape(3, 8 * members * tiles, 8 * members * inner)
+
+    up, down = whole(up, tiles[1], tiles[0]), whole(down, tiles[0], tiles[1])
+    (up_scale, h_bias, change), (down_scale, v_bias, v_change) = (
+        a.swapaxes(0, 1).reshape(3, -1) for a in (latent, state)
+    )
+    number, size, num_units = constants["NUM_LATENT"], 8 * tiles[1], len(v_bias)
+    nothing = jnp.full((len(slots), members, len(v)), jnp.nan)
+
+    def times(x, terms):
+        first, second, third = (x.astype(jnp.float32) @ term.T for term in terms)
+        return 65536 * first + (256 * second + third)
+
+    def step(i, held):
+        v, terms, slopes = held
+        h0, h1, v0, v1 = (keys[i, j][:, None] for j in range(4))
+        fields = times(v, up) * up_scale + change
+        h_power = -LOG2_E * (h_bias + betas[i + 1] * fields)
+        is_latent = jnp.arange(members * size) < number
+        h = is_latent & is_one(h0, h1, jnp.arange(members * size, dtype=jnp.uint32), h_power)
+        v_power = -LOG2_E * (v_bias + betas[i + 1] * (times(h, down) * down_scale + v_change))
+        v = is_one(v0, v1, jnp.arange(num_units, dtype=jnp.uint32), v_power).astype(jnp.int8)
+        rest = (fields, h_bias, 0.0, largest[0], h_power)
+        parts = _weigh(betas[i], betas[i + 1], *rest, is_latent, members)
+        return v, terms.at[i].set(parts[0].T), slopes.at[i].set(parts[1].T)
+
+    v, terms, slopes = jax.lax.fori_loop(0, count[0], step, (v, nothing, nothing))
+    return v, posted, terms, slopes
+
+
+def _account(_, launch, count, slots, increments, slopes, *held):
+    assert launch[0] * 32 == len(held[0])
+
+    def step(i, held):
+        total, carry, *records = held
+        total, carry = add_compensated(total, carry, increments[i])
+        values = (total, carry, slopes[i].sum(0))
+        return (total, carry, *_recorded(records, slots[i], values))
+
+    return jax.lax.fori_loop(0, count[0], step, held)
+
+
+def _weigh(beta0, beta1, fields, bias, drive, largest, power, is_latent: Any = True, members=None):
+    """The rise of log w and the slope, of every member if there are any."""
+    low, width = jnp.minimum(beta0, beta1), jnp.abs(beta1 - beta0)
+    rise = softplus_difference(bias + low * fields, width * fields, width * largest < NARROW)
+    terms = jnp.where(is_latent, rise, width * fields)
+    slopes = jnp.where(is_latent, fields / (1 + jnp.exp2(power)), fields)
+    if members:
+        terms, slopes = (a.reshape(len(a), members, -1) for a in (terms, slopes))
+    terms = terms.sum(-1) + width * drive
+    return jnp.where(beta1 >= beta0, terms, -terms), slopes.sum(-1) + drive
+
+
+def _recorded(records, slot, values):
+    at = jnp.where(slot >= 0, slot, len(records[0]))
+    return [a.at[at].set(x, mode="drop") for a, x in zip(records, values, strict=True)]
+
+
+_PROGRAMS = {"small_steps": _small, "large_steps": _large, "account_steps": _account}
