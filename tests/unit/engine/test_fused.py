@@ -288,10 +288,14 @@ class TestChoice:
         assert self.choose(path_of(800, 784), num_chains=16384) is None
 
     def test_prepared_once_a_path(self):
-        path, other = path_of(20, 30), path_of(20, 30)
+        path, other, third = (path_of(20, 30) for _ in range(3))
         first = self.choose(path)
         assert self.choose(path) is first
+        assert self.choose(path.unnamed()) is first  # the same arrays
         assert self.choose(other) is not first
+        assert self.choose(path) is first  # of two paths
+        self.choose(other)
+        self.choose(third)
         assert self.choose(path) is not first
 
     def test_not_where_every_step_must_be_seen(self):

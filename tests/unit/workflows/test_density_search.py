@@ -56,7 +56,10 @@ def test_starts_depend_on_the_seed_and_lie_in_the_support():
         (lambda x: -0.5 * (x[0] - x[1]) ** 2, True),  # flat along (1, 1)
         (lambda x: -x[0] - 0.5 * x[1] ** 2, True),
         (lambda x: -0.5 * jnp.sum(jnp.log1p(x**2)), True),  # falls as 1 / r
-        (lambda x: -0.75 * jnp.log1p(jnp.sum(x**2)), True),  # as r^-1.5: along no line, but in shells
+        (
+            lambda x: -0.75 * jnp.log1p(jnp.sum(x**2)),
+            True,
+        ),  # as r^-1.5: along no line, but in shells
         (lambda x: -1.25 * jnp.log1p(jnp.sum(x**2)), False),  # as r^-2.5
     ],
     ids=["gaussian", "cauchy", "flat", "slope", "tail", "shells", "student"],

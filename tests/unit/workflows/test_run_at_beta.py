@@ -5,12 +5,14 @@ import pytest
 
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
+from annealz.engine.gpu import cuda
 from annealz.engine.gpu.small import SmallSteps
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath, programs
 from annealz.paths.bases import BernoulliBase
 from annealz.testing import random_rbm
 from annealz.workflows.pilots import run_at_beta as module
+from support import emulate_cuda
 
 PATH = GeometricPath(BernoulliBase.uniform(20), random_rbm(6, 20, 0.5))
 STREAM, CHAINS = Stream(3, "at beta"), indices(16)
@@ -47,7 +49,8 @@ def test_slopes_are_those_of_the_states():
 def test_fused_steps_make_the_same_moves(monkeypatch: pytest.MonkeyPatch):
     """They record the slope before each sweep, not after it."""
     x, slopes = run(6)
-    fused = SmallSteps(PATH, interpret=True)
+    monkeypatch.setattr(cuda, "call", emulate_cuda.call)
+    fused = SmallSteps(PATH)
     monkeypatch.setattr(module, "choose_fused", lambda *_: fused)
     other, before = run(6)
     np.testing.assert_array_equal(other, x)

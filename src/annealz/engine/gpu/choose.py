@@ -6,8 +6,8 @@ programs where there are few chains, and with streaming weights where there are 
 docs/design-notes.md). XLA takes all steps where programs cannot be compiled, or where the variable
 ANNEALZ_FUSED is 0.
 
-To bring the weights into the form of the fused steps takes as long as thousands of steps. The runs of an
-estimate share a path, and so the last one's are kept.
+To bring the weights into the form of the fused steps takes as long as thousands of steps. The pilot and the
+runs of an estimate share the arrays of a path, and so the last ones are kept.
 """
 
 import os
@@ -30,7 +30,8 @@ __all__ = ["choose_fused", "has_fused_steps"]
 _FEW_CHAINS = 12_288  # per block, of the larger models: up to so many are run faster by groups
 _OLDEST_JAX = (0, 10)  # whose Mosaic can do what streaming weights need
 Kind = Literal["small", "large", "many"]
-_last: list[tuple[tuple[Kind, GeometricPath], Any]] = []  # one at most
+_last: list[tuple[Kind, list[Any], Any]] = []  # of two paths at most, with their arrays
+_MOST_KEPT = 2  # the first path, and that of the second opinion
 _CAPABILITY = "9.0"  # of NVIDIA's GPUs, on which the fused steps were measured
 
 
@@ -72,8 +73,9 @@ def _kind(path: GeometricPath, num_chains: int, num_processors: int) -> Kind | N
 
 
 def _prepared(kind: Kind, path: GeometricPath, num_processors: int):
-    for held, steps in _last:
-        if held[0] == kind and held[1] is path:
+    arrays = jax.tree.leaves(path)
+    for held, others, steps in _last:
+        if held == kind and all(a is b for a, b in zip(arrays, others, strict=True)):
             return steps
     if kind == "small":
         steps = SmallSteps(path)
@@ -83,5 +85,5 @@ def _prepared(kind: Kind, path: GeometricPath, num_processors: int):
         from annealz.engine.gpu.many import ManySteps
 
         steps = ManySteps(path)
-    _last[:] = [((kind, path), steps)]
+    _last[:] = [(kind, arrays, steps), *_last[: _MOST_KEPT - 1]]
     return steps
