@@ -1,5 +1,6 @@
 """What all tests share: compiled programs, the seed, deterministic hypothesis, no windows."""
 
+import ctypes
 import functools
 import gc
 import os
@@ -32,7 +33,9 @@ pytest.register_assert_rewrite("support")
 # Nearly all that lives was imported or compiled and stays: collecting took a twentieth of the time.
 gc.set_threshold(50_000, 20, 100)
 
-_LARGE = 1.2e9  # bytes of a worker
+_LARGE = 1.6e9  # bytes of a worker
+_GROWTH = 0.4e9
+_limit = _LARGE
 _LONGEST = (
     "test_tutorials",
     "test_pages_models",
@@ -122,12 +125,20 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(autouse=True, scope="module")
 def _programs() -> None:
-    """Programs are dropped where a worker has grown large, else it grows to gigabytes."""
-    if psutil.Process().memory_info().rss > _LARGE:
+    """Programs are dropped where a worker has grown large, else it grows to gigabytes.
+
+    Little of the memory goes back to the system: without the second condition a worker that was large
+    once would compile everything again for each file.
+    """
+    global _limit
+    if psutil.Process().memory_info().rss > _limit:
         import jax
 
         jax.clear_caches()
         gc.collect()
+        if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+            libc.malloc_trim(0)
+        _limit = max(_LARGE, psutil.Process().memory_info().rss + _GROWTH)
 
 
 @pytest.fixture
