@@ -123,6 +123,22 @@ def pytest_report_header() -> str:
     return f"annealz seed: {default_seed()} (ANNEALZ_TEST_SEED)"
 
 
+@pytest.fixture
+def compiled() -> Iterator[list[str]]:
+    """Names of what is compiled."""
+    from jax import monitoring
+
+    names = []
+
+    def note(event: str, _: float, **words) -> None:
+        if event.endswith("backend_compile_duration"):
+            names.append(words.get("fun_name"))
+
+    monitoring.register_event_duration_secs_listener(note)
+    yield names
+    monitoring.unregister_event_duration_listener(note)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _programs() -> None:
     """Programs are dropped where a worker has grown large, else it grows to gigabytes.

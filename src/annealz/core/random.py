@@ -22,10 +22,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, Integer, PRNGKeyArray, UInt32
 
 from annealz.core.arrays import on_device
+from annealz.core.normal import tail_quantile
 
 __all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry", "unit_words"]
 
@@ -125,7 +125,7 @@ class Bits(eqx.Module):
         """
         words = self.words(num_units, draw)
         tails = ((words >> 1).astype(jnp.int32).astype(jnp.float32) + 0.5) * jnp.float32(2.0**-32)
-        sizes = -ndtri(jnp.minimum(tails, 0.5))
+        sizes = tail_quantile(jnp.minimum(tails, 0.5))
         return jnp.where(words & 1, -sizes, sizes)
 
     def keys(self, draw: int) -> PRNGKeyArray:

@@ -6,6 +6,10 @@
 
 The numbers of steps and of chains are traced values: one compiled program serves every chunk of every
 schedule length.
+
+A recorded step is a second copy of the step in the program, so that its statistics share the products of
+the weights. Where they need none the state before the move is kept instead, and the step is there once:
+half as much to compile.
 """
 
 from typing import Any, NamedTuple
@@ -16,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import on_device
+from annealz.core.compiled import Compiled
 from annealz.core.devices import platform
 from annealz.core.numerics import add_compensated
 from annealz.core.random import Stream
@@ -61,7 +66,7 @@ class Record(eqx.Module):
     variances: dict[str, jax.Array]
 
 
-@eqx.filter_jit
+@Compiled
 def start(path, observers, stream: Stream, first_chain, block_size: int, size=None) -> Block:
     """A block of draws from p_0, in islands of this size if any."""
     x = path.sample(stream.at(0, first_chain + jnp.arange(block_size)))
@@ -69,7 +74,7 @@ def start(path, observers, stream: Stream, first_chain, block_size: int, size=No
     return _unweighted(path, observers, x, counts)
 
 
-@eqx.filter_jit
+@Compiled
 def start_reverse(path, kernel, observers, stream: Stream, first_chain, x) -> Block:
     """A block of draws from p_1, after the move at beta = 1 that a forward run ends with."""
     bits = stream.at(0, first_chain + jnp.arange(x.shape[0]))
@@ -143,7 +148,7 @@ class _Step(NamedTuple):
         return Block(held[0], total, rest, held[1], block.num_resamplings + which)
 
 
-@eqx.filter_jit
+@Compiled
 def advance(
     path, kernel, observers, stream: Stream, block: Block, chunk: Chunk,
     is_reverse: bool = False, resampling: Resampling | None = None,
@@ -161,13 +166,25 @@ def advance(
         block, beta = weigh(k, block)
         return move(k, block, beta), _record(path, observers, block, beta, step.is_real)
 
+    def both(k, pair: tuple[Block, Block]) -> tuple[Block, Block]:
+        """The block after step k, and before its move."""
+        block, beta = weigh(k, pair[0])
+        return move(k, block, beta), block
+
+    def steps_to(end, k, block: Block) -> tuple[Block, Record]:
+        """The block after steps k + 1 .. end, and the record of the last."""
+        if not path.is_cheap_to_record:
+            return recorded(end, repeat(plain, k + 1, end, block))
+        block, before = repeat(both, k + 1, end + 1, (block, _unpacked(path, block)))
+        beta = chunk.betas[end - chunk.start]
+        return block, _record(path, observers, before, beta, step.is_real)
+
     def segment(loop):
         """Plain steps up to the next recorded one (or the chunk's last), and that one."""
         k, slot, block, records = loop
         target = jnp.minimum((k // chunk.every + 1) * chunk.every, chunk.last)
         end = jnp.minimum(target, chunk.stop)
-        block = repeat(plain, k + 1, end, block)
-        block, record = recorded(end, block)
+        block, record = steps_to(end, k, block)
         records = jax.tree.map(lambda all, one: all.at[slot].set(one), records, record)
         return end, slot + (end == target), block, records  # an unrecorded slot is written again
 
@@ -191,6 +208,10 @@ def advance_fused(fused, path, stream: Stream, block: Block, chunk: Chunk):
     )
     block = Block(path.store(held.x), held.log_weights, held.compensation, block.carries)
     return block, records
+
+
+def _unpacked(path, block: Block) -> Block:
+    return eqx.tree_at(lambda b: b.x, block, path.unpack(block.x))
 
 
 def repeat(step, start, stop, block: Any) -> Any:

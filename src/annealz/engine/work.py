@@ -84,6 +84,11 @@ class Work:
         return self.schedule.num_steps
 
     @functools.cached_property
+    def size(self) -> float:
+        """How many numbers it computes, roughly."""
+        return self.num_chains * self.num_steps * self.path.sweep_size
+
+    @functools.cached_property
     def log_z0(self) -> float:
         """log Z_A."""
         return self.path.log_z0
@@ -138,17 +143,22 @@ class Work:
 
     def first(self, given: tuple, i: int, draws: np.ndarray | None) -> Block:
         """Block i before its first step: draws from the base, or what follows these of the target."""
+        return self._first(given, i, draws, self.size)
+
+    def _first(self, given: tuple, i: int, draws: Any, work: float) -> Block:
         path, kernel, observers, stream, _ = given
         starts, width = self.blocks
         if draws is not None:
-            return start_reverse(path, kernel, observers, stream, np.int32(starts[i]), draws)
-        return start(path, observers, stream, np.int32(starts[i]), width, self.island_size)
+            given = path, kernel, observers, stream, np.int32(starts[i]), draws
+            return start_reverse(*given, work=work)
+        given = path, observers, stream, np.int32(starts[i]), width, self.island_size
+        return start(*given, work=work)
 
     @functools.cached_property
     def like(self) -> Block:
         """Shapes and types of a block."""
         draws = self.draws_like if self.is_reverse else None
-        return eqx.filter_eval_shape(lambda x: self.first(self.given, 0, x), draws)
+        return eqx.filter_eval_shape(lambda x: self._first(self.given, 0, x, np.inf), draws)
 
     @property
     def draws_like(self) -> Any:
@@ -170,7 +180,7 @@ class Work:
             block, record = _fused(fused, path, stream, block, chunk)
         else:
             mode = self.is_reverse, self.resampling
-            taken = advance(path, kernel, observers, stream, block, chunk, *mode)
+            taken = advance(path, kernel, observers, stream, block, chunk, *mode, work=self.size)
             block, record = jax.block_until_ready(taken)
         count = len(recorded_steps(step, stop, self.every, self.num_steps))
         record = jax.tree.map(lambda a: a[:count], jax.device_get(record))

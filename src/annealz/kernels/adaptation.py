@@ -28,9 +28,11 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import indices, on_device
+from annealz.core.compiled import Compiled
 from annealz.core.random import Bits, Stream, derive_seed
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned
+from annealz.paths import programs
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 
@@ -160,21 +162,22 @@ def adapt(
     stream, chains = Stream(seed, "tuning"), indices(count)
     generator = np.random.default_rng(derive_seed(seed, "tuning", "resampling"))
     path = path.unnamed()
-    x = _started(path, stream, chains)
-    dim = path.split(x).z.shape[-1]
+    work = _USUAL_TEMPERATURES * sweeps * count * path.sweep_size
+    x = programs.sample(path, stream, np.int32(0), chains, work=work)
+    dim = path.dim_of(x)
     log_step, log_scales = np.log(dim**-0.25), np.zeros(dim)
     beta, log_ratio, temperatures = 0.0, 0.0, []
     while True:
         here = _Temperature(*(on_device(a) for a in (beta, log_step, log_scales)))
         done = np.int32(len(temperatures) * sweeps)
-        x, log_step = _tune(path, kernel, stream, chains, x, here, done, sweeps)
+        x, log_step = _tune(path, kernel, stream, chains, x, here, done, sweeps, work=work)
         temperatures.append(_Temperature(beta, float(log_step), log_scales))
         if beta == 1:
             break
         beta, log_weights = _next(path, x, beta, len(temperatures))
         log_ratio += log_mean(log_weights)
-        x = x[resample(log_weights, generator)]
-        spread = np.asarray(path.split(x).z, np.float64).var(0)
+        x = programs.rows(x, resample(log_weights, generator))
+        spread = np.asarray(x, np.float64)[:, :dim].var(0)
         old = np.exp(2 * log_scales)
         new = (count * spread + _PRIOR_CHAINS * old) / (count + _PRIOR_CHAINS)
         log_scales = np.log(new) / 2
@@ -189,12 +192,7 @@ def adapt(
     )
 
 
-@eqx.filter_jit
-def _started(path, stream, chains):
-    return path.sample(stream.at(0, chains))
-
-
-@eqx.filter_jit
+@Compiled
 def _tune(path, kernel, stream, chains, x, here: _Temperature, done, num_sweeps: int):
     """The states after some sweeps at one temperature, and the tuned log step."""
     beta, log_scales = here.beta, here.log_scales
@@ -211,11 +209,6 @@ def _tune(path, kernel, stream, chains, x, here: _Temperature, done, num_sweeps:
     return x, steps[num_sweeps // 2 :].mean()
 
 
-@eqx.filter_jit
-def _log_ratio(path, x, beta0, beta1):
-    return path.log_ratio(x, beta0, beta1)
-
-
 def _next(path: AbstractPath, x, beta: float, temperatures: int) -> tuple[float, np.ndarray]:
     """The next temperature, and the log weights of the chains there.
 
@@ -227,7 +220,8 @@ def _next(path: AbstractPath, x, beta: float, temperatures: int) -> tuple[float,
         if slopes is not None:
             ratio = (other - beta) * slopes
         else:
-            ratio = np.asarray(_log_ratio(path, x, np.float32(beta), np.float32(other)), np.float64)
+            betas = np.float32(beta), np.float32(other)
+            ratio = np.asarray(programs.log_ratio(path, x, *betas), np.float64)
         if not np.isfinite(ratio).any():
             raise ValueError(
                 f"the log density is infinite or NaN on all {len(ratio)} chains of the pilot at beta = "
@@ -254,7 +248,7 @@ def _slopes(path: Any, x) -> np.ndarray | None:
     """U of every chain where it does not depend on beta and takes no evaluation; -inf for zero density."""
     if not getattr(path, "carries_value", False):
         return None
-    slopes = np.asarray(path.slope(x, 0.0), np.float64)
+    slopes = np.asarray(programs.slope(path, x, np.float32(0), work=0), np.float64)
     if np.isfinite(slopes).any() and not (slopes > ZERO_DENSITY / 2).any():
         raise ValueError(
             f"the density is zero on all {slopes.size} chains of the pilot: give a base, or starts, "

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
+from annealz.core.compiled import numbers_computed
 from annealz.core.failures import one_line
 from annealz.core.storage.program import program_digest
 from annealz.models.abstract import AbstractModel
@@ -154,6 +155,11 @@ class LogDensity(AbstractModel):
         Float32 is compared with float64; 0 for a density that is evaluated in float64.
         """
         return self.fn.rounding(np.asarray(x).reshape(-1, self.dim))
+
+    @property
+    def evaluation_size(self) -> float:
+        """How many numbers an evaluation computes, roughly."""
+        return numbers_computed(self.fn.value, self.dim)
 
     def check(self) -> None:
         """Refuse a function that is NaN wherever it is looked at; NumPy's are seen when they are called."""

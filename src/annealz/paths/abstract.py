@@ -4,6 +4,7 @@ Every quantity is per chain: a state `x` has the chain axis first, and what come
 """
 
 import abc
+import math
 from typing import Self
 
 import equinox as eqx
@@ -86,6 +87,16 @@ class AbstractPath(eqx.Module):
         return jax.tree.map(
             lambda part: part.unnamed() if is_base(part) else part, self, is_leaf=is_base
         )
+
+    @property
+    def sweep_size(self) -> float:
+        """How many numbers a sweep of one chain computes, roughly; many where that is not known."""
+        return math.inf
+
+    @property
+    def is_cheap_to_record(self) -> bool:
+        """Whether statistics of a state cost little beside a step, and need share nothing with it."""
+        return False
 
     def position(self, x):
         """What a state stands for: the model's own variables, which observers see."""

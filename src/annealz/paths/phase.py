@@ -71,13 +71,25 @@ class PhasePath(AbstractPath):
         return isinstance(self.positions, TemperedPath)
 
     @property
+    def sweep_size(self) -> float:
+        return self.positions.sweep_size
+
+    @property
+    def is_cheap_to_record(self) -> bool:
+        return self.carries_value
+
+    @property
     def log_z0(self) -> float:
         return self.positions.log_z0
 
+    def dim_of(self, x) -> int:
+        """How many variables a state has: its first columns."""
+        vectors = 1 + self.has_momentum + (self.has_gradient and self.carries_value)
+        return (x.shape[-1] - self.carries_value) // vectors
+
     def split(self, x) -> Phase:
         """The parts of a state."""
-        vectors = 1 + self.has_momentum + (self.has_gradient and self.carries_value)
-        dim = (x.shape[-1] - self.carries_value) // vectors
+        dim = self.dim_of(x)
         rest, p, value, gradient = x[:, dim:], None, None, None
         if self.has_momentum:
             p, rest = rest[:, :dim], rest[:, dim:]

@@ -15,6 +15,7 @@ Where f is -inf the density is zero. There f counts as -1e18, which is finite, s
 and makes any weight zero.
 """
 
+import math
 from typing import TYPE_CHECKING
 
 import jax
@@ -66,6 +67,10 @@ class TemperedPath(AbstractPath):
     def log_z0(self) -> float:
         offset = self._offset
         return self.base.log_z + (0.0 if offset is None else float(offset))
+
+    @property
+    def sweep_size(self) -> float:
+        return getattr(self.model, "evaluation_size", math.inf)
 
     def sample(self, bits: Bits) -> Float[Array, "chains ..."]:
         if isinstance(self.base, AbstractFrameBase):

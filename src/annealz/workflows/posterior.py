@@ -25,6 +25,7 @@ import numpy as np
 from annealz.core.text import as_text
 from annealz.core.weights import effective_sample_size, resample
 from annealz.estimators.status import Judged, Status
+from annealz.paths import programs
 
 if TYPE_CHECKING:
     from annealz.engine.run import Run
@@ -242,7 +243,7 @@ def posterior_of(problem: "Problem", run: "Run", status: Status) -> Posterior | 
     parameters = getattr(problem.model, "parameters", None)
     if parameters is None:
         return None
-    rows = np.asarray(problem.states.position(run.states))
+    rows = np.asarray(programs.position(problem.states.unnamed(), run.states))
     values = {name: np.asarray(value) for name, value in parameters.constrain(rows).items()}
     return Posterior(parameters.names, values, run.log_weights, status, run.island_size)
 

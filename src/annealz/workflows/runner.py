@@ -26,6 +26,7 @@ from annealz.estimators.kind import Kind
 from annealz.estimators.remedy import Remedy
 from annealz.estimators.status import Status
 from annealz.estimators.two_sided import judge_two_sided
+from annealz.paths import programs
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
@@ -125,7 +126,7 @@ class Runner:
             )
         if settings.draws != "approximate":  # those are states already
             bits = Stream(seed, "states").at(0, indices(run.num_chains))
-            start = np.asarray(problem.states.state(bits, start))
+            start = np.asarray(programs.state(problem.states.unnamed(), bits, start))
         if settings.independent_draws is not None:
             ancestors = np.arange(run.num_chains) % settings.independent_draws
         drawn = time.monotonic() - began
@@ -170,8 +171,10 @@ class Runner:
         start = second.states[probed]
         if self.problem.second_kernel is not None:  # states of another frame
             bits = Stream(derive_seed(self.settings.seed, "probe"), "states")
-            place = self.problem.second_states.position(start)
-            start = np.asarray(self.problem.states.state(bits.at(0, indices(probed.size)), place))
+            place = programs.position(self.problem.second_states.unnamed(), start, work=0)
+            bits = bits.at(0, indices(probed.size))
+            own = self.problem.states.unnamed()
+            start = np.asarray(programs.state(own, bits, place, work=0))
         begin(self.on_progress, "probe")
         return self._quiet(
             "probe",

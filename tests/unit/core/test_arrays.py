@@ -3,26 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
-from jax import monitoring
 
 import annealz
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
-
-
-@pytest.fixture
-def compiled():
-    """Names of what is compiled."""
-    names = []
-
-    def note(event: str, _: float, **words) -> None:
-        if event.endswith("backend_compile_duration"):
-            names.append(words.get("fun_name"))
-
-    monitoring.register_event_duration_secs_listener(note)
-    yield names
-    monitoring.unregister_event_duration_listener(note)
 
 
 def test_they_hold_the_numbers_in_the_type():

@@ -146,3 +146,36 @@ def test_what_is_carried_belongs_to_where_the_chains_are(kernel):
         np.testing.assert_allclose(phase.value, fresh.value, rtol=1e-5, atol=1e-5)
         if path.has_gradient:
             np.testing.assert_allclose(phase.gradient, fresh.gradient, rtol=1e-4, atol=1e-4)
+
+
+def test_bases_of_several_sizes_share_a_program():
+    """Components of no weight are filled in, and the tail is an array: nothing is compiled again."""
+    traces = []
+
+    @eqx.filter_jit
+    def program(base, x):
+        traces.append(x)
+        return base.log_density(x), base.sample(Stream(0, "draws").at(0, jnp.arange(8)))
+
+    x = jnp.asarray(np.random.default_rng(0).normal(2, 4, (50, 2)), jnp.float32)
+    for count, dof in ((2, 0), (3, 4), (8, 2)):
+        generator = np.random.default_rng(count)
+        base = annealz.GaussianMixtureBase.from_moments(
+            generator.uniform(1, 2, count),
+            generator.normal(size=(count, 2)),
+            [np.eye(2)] * count,
+            dof=dof,
+        )
+        logs, draws = program(base.unnamed(), x)
+        np.testing.assert_allclose(logs, base.log_density(x), rtol=1e-5)
+        assert np.isfinite(draws).all()
+        parts = np.asarray(base.log_parts(base.to_unit(x)), np.float64)
+        assert parts.shape == (50, count)
+        np.testing.assert_allclose(np.logaddexp.reduce(parts, axis=1), logs, rtol=1e-5)
+    assert len(traces) == 1
+
+
+def test_a_base_may_be_traced_as_it_is():
+    base, x = mixture(3), jnp.ones((4, 2))
+    inside = eqx.filter_jit(lambda base, x: base.log_density(x))(base, x)
+    np.testing.assert_allclose(inside, base.log_density(x), rtol=1e-6)

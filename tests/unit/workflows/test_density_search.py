@@ -127,8 +127,10 @@ def test_a_default_run_of_a_function_on_the_host():
     assert abs(estimate.log_z - 0.5 * np.log(2 * np.pi)) < 5 * estimate.std_err
 
 
-def test_a_default_run_of_an_easy_density():
+def test_a_default_run_of_an_easy_density(compiled: list[str]):
     estimate = annealz.estimate_log_z(GAUSSIAN, seed=1)
+    assert len(compiled) < 45  # 34 in a fresh process
+    assert not {"jit(add)", "jit(dynamic_slice)", "jit(multiply)"} & set(compiled)  # no eager ones
     assert estimate.status is Status.OK
     assert abs(estimate.log_z - np.log(2 * np.pi)) < 5 * estimate.std_err
     assert sum(estimate.evaluations.values()) < 50_000

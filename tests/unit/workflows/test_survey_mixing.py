@@ -205,25 +205,22 @@ def test_no_more_than_the_budget_is_spent(name: str, budget: int):
 def test_no_budget_is_overspent(budget: int, rho: float, varies: bool):
     """Of chains that forget at any rate, the same along the path or slower towards its end."""
 
-    def run_at_beta(path, kernel, stream, chains, x, beta, done, count):
+    def run_at_beta(path, kernel, stream, chains, x, beta, done, count, work):
         rate = rho * float(beta) if varies else rho
         noise = np.random.default_rng(int(done)).normal(size=(count, x.size))
         slopes, _ = lfilter([np.sqrt(1 - rate**2)], [1, -rate], noise, axis=0, zi=rate * x[None])
         return slopes[-1], slopes
 
-    def sample(path, stream, step, chains):
+    def sample(path, stream, step, chains, work):
         return np.random.default_rng(0).normal(size=chains.size)
 
-    def log_ratio(path, x, beta0, beta1):
+    def log_ratio(path, x, beta0, beta1, work):
         return (float(beta1) - float(beta0)) * x
 
     with pytest.MonkeyPatch.context() as patch:  # without JAX: what is counted here is sweeps
-        for name, mock in (
-            ("run_at_beta", run_at_beta),
-            ("_sample", sample),
-            ("_log_ratio", log_ratio),
-        ):
-            patch.setattr(MODULE, name, mock)
+        patch.setattr(MODULE, "run_at_beta", run_at_beta)
+        patch.setattr(MODULE.programs, "sample", sample)
+        patch.setattr(MODULE.programs, "log_ratio", log_ratio)
         check_budget(GaussianPath(1.0, 0.5), PerfectKernel(), budget)
 
 
@@ -231,17 +228,17 @@ def test_sweeps_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch):
     """And no step of the stream is used twice: not by two runs, and by no start of a round."""
     used: list[int] = []
 
-    def start(path, stream, step, chains):
+    def start(path, stream, step, chains, work):
         used.append(int(step))
-        return sample(path, stream, step, chains)
+        return sample(path, stream, step, chains, work=work)
 
-    def watch(path, kernel, stream, chains, x, beta, done, count):
+    def watch(path, kernel, stream, chains, x, beta, done, count, work):
         used.extend(range(int(done) + 1, int(done) + count + 1))
-        return real(path, kernel, stream, chains, x, beta, done, count)
+        return real(path, kernel, stream, chains, x, beta, done, count, work=work)
 
-    real, sample = MODULE.run_at_beta, MODULE._sample
+    real, sample = MODULE.run_at_beta, MODULE.programs.sample
     monkeypatch.setattr(MODULE, "run_at_beta", watch)
-    monkeypatch.setattr(MODULE, "_sample", start)
+    monkeypatch.setattr(MODULE.programs, "sample", start)
     terrain = survey_mixing(GaussianPath(1.0, 0.5), PerfectKernel(), budget=20_000)
     assert len(used) == len(set(used))
     assert terrain.sweeps == len(used) * terrain.provenance["num_chains"]

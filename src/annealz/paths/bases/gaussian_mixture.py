@@ -9,6 +9,11 @@ y_k = L_k^-1 (z - c_k):
 
 Both are normalised in z, so that log Z_A = log |S|. A draw takes a component, a normal vector and, of
 Student's t, the root of nu over a sum of nu squared normals.
+
+Programs are compiled for shapes, and seeds of one density find bases of different ones. So they are given
+another form, filled up with components of no weight, in which nu is an array:
+
+    log C, nu, (nu + dim) / 2     computed once, on the host
 """
 
 from typing import Self
@@ -17,6 +22,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float
 from scipy.special import gammaln
@@ -28,6 +34,8 @@ from annealz.paths.bases.frame import AbstractFrameBase, root_of
 __all__ = ["GaussianMixtureBase"]
 
 _COMPONENT, _RADIUS = 1, 2  # draws beside the normal vector
+_FILLED = 8  # components, where there are several but fewer
+_FILLED_DOF = 8  # normals of the radius, where fewer are asked for
 
 
 class GaussianMixtureBase(AbstractFrameBase):
@@ -126,39 +134,102 @@ class GaussianMixtureBase(AbstractFrameBase):
         """log |S|: the density is normalised in the coordinates of the frame."""
         return self.log_volume
 
+    def unnamed(self) -> "FilledMixture":
+        """The form that programs take, the same for bases of like sizes."""
+        return FilledMixture.of(self)
+
     def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
-        base = 4 * draw
+        return self.unnamed().sample_unit(bits, draw)
+
+    def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
+        return self.unnamed().log_density_unit(z)
+
+    def log_parts(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch components"]:
+        """log of pi_k p_k(z), of every component."""
+        return self.unnamed().log_parts(z)[..., : self.num_components]
+
+
+class FilledMixture(AbstractFrameBase):
+    """A mixture as programs take it: its number of components is one of few, and its tail an array."""
+
+    mean: Float[Array, " dim"]
+    scale: Float[Array, "dim dim"]
+    log_weights: Float[Array, " filled"]
+    centres: Float[Array, "filled dim"]
+    inverses: Float[Array, "filled dim dim"]
+    tail: Float[Array, "3"]
+    """nu, (nu + dim) / 2 and log C of Student's t; 0, 0 and log C of Gaussians."""
+    offset: Float[Array, ""] | None
+    num_squares: int = eqx.field(static=True)
+    """Normals that are drawn for the radius."""
+    name: str = eqx.field(static=True, default="")
+
+    @classmethod
+    def of(cls, base: GaussianMixtureBase) -> Self:
+        """The same density."""
+        count, dim, dof = base.num_components, base.dim, base.dof
+        more = 0 if count == 1 else max(_FILLED, 2 ** (count - 1).bit_length()) - count
+        constant = -dim / 2 * np.log(2 * np.pi)
+        if dof:
+            constant = gammaln((dof + dim) / 2) - gammaln(dof / 2) - dim / 2 * np.log(dof * np.pi)
+        return cls(
+            base.mean,
+            base.scale,
+            _joined(base.log_weights, np.full(more, -np.inf)),
+            _joined(base.centres, np.zeros((more, dim))),
+            _joined(base.inverses, np.broadcast_to(np.eye(dim), (more, dim, dim))),
+            on_device([dof, (dof + dim) / 2 if dof else 0.0, constant]),
+            base.offset,
+            max(_FILLED_DOF, dof),
+        )
+
+    @property
+    def log_z(self) -> float:
+        return self.log_volume
+
+    def unnamed(self) -> Self:
+        return self
+
+    def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
+        first, dof = 4 * draw, self.tail[0]
+        normals = bits.normals(self.dim, first)
+        squares = bits.normals(self.num_squares, first + _RADIUS) ** 2
+        squares = jnp.where(jnp.arange(self.num_squares) < dof, squares, 0).sum(-1, keepdims=True)
+        normals = normals * jnp.where(dof > 0, jnp.sqrt(dof / squares), 1)
+        if self.centres.shape[0] == 1:
+            return self.centres[0] + _solved(self.inverses[0], normals)
         edges = jnp.cumsum(jnp.exp(self.log_weights))
-        uniform = bits.uniforms(1, base + _COMPONENT)[:, 0] * edges[-1]
-        component = jnp.minimum(
-            jnp.searchsorted(edges, uniform), self.num_components - 1
-        )  # (chains,)
-        normals = bits.normals(self.dim, base)
-        if self.dof:
-            squares = (bits.normals(self.dof, base + _RADIUS) ** 2).sum(-1, keepdims=True)
-            normals = normals * jnp.sqrt(self.dof / squares)
+        uniform = bits.uniforms(1, first + _COMPONENT)[:, 0] * edges[-1]
+        component = jnp.searchsorted(edges, uniform)  # (chains,): the first whose edge is not below
         all_z = jax.vmap(lambda inverse, c: c + _solved(inverse, normals))(
             self.inverses, self.centres
-        )  # (components, chains, dim)
+        )  # (filled, chains, dim)
         return jnp.take_along_axis(all_z, component[None, :, None], axis=0)[0]
 
     def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
-        return logsumexp(self.log_parts(z), axis=-1)
+        parts = self.log_parts(z)
+        return parts[..., 0] if parts.shape[-1] == 1 else logsumexp(parts, axis=-1)
 
     @eqx.filter_jit
-    def log_parts(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch components"]:
+    def log_parts(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch filled"]:
         """log of pi_k p_k(z), of every component."""
         z = jnp.asarray(z, jnp.float32)
-        away = z[..., None, :] - self.centres  # (*batch, components, dim)
+        away = z[..., None, :] - self.centres  # (*batch, filled, dim)
         y = jnp.einsum("kij,...kj->...ki", self.inverses, away, precision=jax.lax.Precision.HIGHEST)
-        squares = (y**2).sum(-1)  # (*batch, components)
+        squares = (y**2).sum(-1)  # (*batch, filled)
         logs = self.log_weights + jnp.log(jnp.diagonal(self.inverses, axis1=1, axis2=2)).sum(-1)
-        dim, dof = self.dim, self.dof
-        if not dof:
-            constant = -dim / 2 * np.log(2 * np.pi)
-            return logs - squares / 2 + constant
-        constant = gammaln((dof + dim) / 2) - gammaln(dof / 2) - dim / 2 * np.log(dof * np.pi)
-        return logs - (dof + dim) / 2 * jnp.log1p(squares / dof) + constant
+        dof, power, constant = self.tail
+        heavy = power * jnp.log1p(squares / jnp.maximum(dof, 1))
+        return logs - jnp.where(dof > 0, heavy, squares / 2) + constant
+
+
+def _joined(values: Array, filling: np.ndarray) -> Array:
+    """Both, one after the other; on the host where nothing is traced."""
+    if not len(filling):
+        return values
+    if isinstance(values, Tracer):
+        return jnp.concatenate([values, jnp.asarray(filling, values.dtype)])
+    return on_device(np.concatenate([np.asarray(values), filling]))
 
 
 def _solved(inverse, rows):

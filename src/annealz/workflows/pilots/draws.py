@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
+from annealz.core.pace import Pace
 from annealz.core.random import Stream, derive_seed
 from annealz.core.weights import resample
 from annealz.engine.blocks import cut, split_chains
@@ -23,11 +24,9 @@ from annealz.engine.cluster.current import compute_each
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
-from annealz.workflows.pilots.run_at_beta import run_at_beta
+from annealz.workflows.pilots.run_at_beta import CAPACITY, run_at_beta
 
 __all__ = ["Draws", "approximate_draws", "draw_with_ancestors"]
-
-_PIECE = 32  # sweeps between returns to the host
 
 
 class Draws(NamedTuple):
@@ -99,8 +98,10 @@ def _swept(path, kernel, seed: int, first: int, x: np.ndarray, num_sweeps: int) 
     """These states, the first of which has this number, after sweeps at beta = 1."""
     stream, chains = Stream(seed, "draws"), indices(len(x)) + np.int32(first)
     states = on_device(x)
-    for done in range(0, num_sweeps, _PIECE):
-        count = min(_PIECE, num_sweeps - done)
-        at = np.float32(1), np.int32(done), count
-        states, _ = run_at_beta(path, kernel, stream, chains, states, *at)
+    pace, done = Pace(), 0
+    while done < num_sweeps:
+        count = pace.take(min(CAPACITY, num_sweeps - done))
+        with pace:
+            states, _ = run_at_beta(path, kernel, stream, chains, states, 1.0, done, count)
+        done += count
     return np.asarray(states)

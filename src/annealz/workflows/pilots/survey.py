@@ -130,10 +130,8 @@ def survey_knots(
         parts = []
         for start in range(0, num_updates, _UPDATES_A_CALL):
             count = min(_UPDATES_A_CALL, num_updates - start)
-            x, slopes = run_at_beta(
-                path, kernel, stream, chains, x, np.float32(beta), np.int32(done), count
-            )
-            slopes = np.asarray(slopes, np.float64)
+            x, slopes = run_at_beta(path, kernel, stream, chains, x, beta, done, count)
+            slopes = slopes.astype(np.float64)
             parts.append(np.stack([slopes.mean(1), slopes.var(1)], axis=1))
             done += count
             if on_progress is not None:

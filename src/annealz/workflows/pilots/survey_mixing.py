@@ -16,27 +16,30 @@ All chains use a stream of their own and enter no estimate.
 """
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices
 from annealz.core.failures import plainly
+from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.engine.anneal import Progress
 from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
+from annealz.paths import programs
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.terrain import Terrain
 from annealz.workflows.pilots.autocorrelation import Memory, measure_memory
-from annealz.workflows.pilots.run_at_beta import run_at_beta
+from annealz.workflows.pilots.run_at_beta import CAPACITY, run_at_beta
 
 __all__ = ["LEAST_BUDGET", "survey_mixing"]
 
@@ -57,11 +60,18 @@ class _Knot:
     beta: float
     x: jax.Array
     slopes: np.ndarray  # (sweeps, chains)
+    _memory: Memory | None = None
+
+    def add(self, x: jax.Array, slopes: np.ndarray) -> None:
+        """More sweeps."""
+        self.x, self.slopes, self._memory = x, np.concatenate([self.slopes, slopes]), None
 
     @property
     def memory(self) -> Memory:
-        kept = self.slopes[int(np.ceil(_BURN_IN * len(self.slopes))) :]
-        return measure_memory(kept if len(kept) > 1 else self.slopes)
+        if self._memory is None:
+            kept = self.slopes[int(np.ceil(_BURN_IN * len(self.slopes))) :]
+            self._memory = measure_memory(kept if len(kept) > 1 else self.slopes)
+        return self._memory
 
     @property
     def is_resolved(self) -> bool:
@@ -115,8 +125,10 @@ class _Walk:
         sweeps = budget // self.num_chains
         self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2
         self.piece = max(_LEAST_SWEEPS, min(64, int(_SHARES[1] * sweeps / self.num_knots) // 4))
+        self.work = budget * self.path.sweep_size
         self.stream, self.chains = Stream(seed, "survey-mixing"), indices(self.num_chains)
         self.generator = np.random.default_rng([seed, 1])
+        self.pace = Pace()
         self.done = 0  # sweeps of the population
         self.starts = 0  # chains, over all ways up
         self.log_z = np.nan  # by the last way up the path
@@ -136,22 +148,26 @@ class _Walk:
         """One pass up the path, with a run at every knot."""
         self.done += 1
         self.starts += self.num_chains
-        x = _sample(self.path, self.stream, np.int32(self.done), self.chains)
+        x = programs.sample(
+            self.path, self.stream, np.int32(self.done), self.chains, work=self.work
+        )
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_SWEEPS)
         knots: list[_Knot] = []
         log_weights = np.zeros(self.num_chains)
         log_z = self.path.log_z0
         for i, beta in enumerate(betas):
             if i:
-                jump = _log_ratio(self.path, x, np.float32(betas[i - 1]), np.float32(beta))
+                here = np.float32(betas[i - 1]), np.float32(beta)
+                jump = programs.log_ratio(self.path, x, *here, work=self.work)
                 log_weights = log_weights + _finite(jump, float(beta))
                 if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
-                    x = _taken(x, resample(log_weights, self.generator))
+                    x = programs.rows(x, resample(log_weights, self.generator))
                     log_z += log_mean(log_weights)
                     log_weights = np.zeros(self.num_chains)
             knot = _Knot(float(beta), x, np.empty((0, self.num_chains)))
-            while len(knot.slopes) < length and self.left > self.piece:
-                self.sweep(knot)
+            self.sweep(
+                knot, min(math.ceil(length / self.piece), math.ceil(self.left / self.piece) - 1)
+            )
             knots.append(knot)
             x = knot.x
         self.log_z = log_z + log_mean(log_weights)
@@ -162,43 +178,37 @@ class _Walk:
         pending = [knot for knot in knots if not knot.is_resolved]
         while pending and self.left >= self.piece:
             knot = min(pending, key=lambda knot: len(knot.slopes))
-            for _ in range(min(-(-len(knot.slopes) // (2 * self.piece)), self.left // self.piece)):
-                self.sweep(knot)
+            self.sweep(knot, min(-(-len(knot.slopes) // (2 * self.piece)), self.left // self.piece))
             if knot.is_resolved:
                 pending.remove(knot)
 
-    def sweep(self, knot: _Knot) -> None:
-        """One piece of the run at a knot."""
-        knot.x, slopes = run_at_beta(
-            self.path, self.kernel, self.stream, self.chains, knot.x, np.float32(knot.beta),
-            np.int32(self.done), self.piece,
+    def sweep(self, knot: _Knot, num_pieces: int) -> None:
+        """So many pieces of the run at a knot, as many at a time as the clock allows."""
+        left = num_pieces * self.piece
+        while left > 0:
+            count = self.pace.take(min(left, CAPACITY))
+            with self.pace:
+                self._sweep(knot, count)
+            left -= count
+
+    def _sweep(self, knot: _Knot, count: int) -> None:
+        x, slopes = run_at_beta(
+            self.path, self.kernel, self.stream, self.chains, knot.x, knot.beta, self.done, count,
+            work=self.work,
         )  # fmt: skip
         slopes = _finite(slopes, knot.beta)
         is_zero = slopes < ZERO_DENSITY / 2  # no weight there, at any beta
         if is_zero.any() and not is_zero.all():
             slopes = np.where(is_zero, slopes[~is_zero].min(), slopes)
-        knot.slopes = np.concatenate([knot.slopes, slopes])
-        self.done += self.piece
+        knot.add(x, slopes)
+        self.done += count
         if self._report is not None:
             self._report(
                 Progress(self.done, self.budget // self.num_chains, np.nan, np.nan, "pilot")
             )
 
 
-@eqx.filter_jit
-def _sample(path, stream, step, chains):
-    return path.sample(stream.at(step, chains))
-
-
-@eqx.filter_jit
-def _log_ratio(path, x, beta0, beta1):
-    return path.log_ratio(x, beta0, beta1)
-
-
-_taken = jax.jit(lambda x, rows: x[rows])  # one program, where an eager one would be six
-
-
-def _finite(values: jax.Array, beta: float) -> np.ndarray:
+def _finite(values: ArrayLike, beta: float) -> np.ndarray:
     """The same in float64; where the model's fields are beyond float32, a refusal."""
     values64 = np.asarray(values, np.float64)
     wrong = int((~np.isfinite(values64)).sum())

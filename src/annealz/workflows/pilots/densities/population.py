@@ -10,12 +10,12 @@ they can reach: from there searches for narrow modes start.
 import dataclasses
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import indices
+from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
 from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
 from annealz.kernels.metropolis import RandomWalk
@@ -74,15 +74,12 @@ def explore(
     """Anneal a population along the path of this kernel, for about `budget` sweeps."""
     found = adapt(path, kernel, seed=seed, budget=budget, num_chains=num_chains)
     kernel = kernel.with_tuning(found.tuning)
-    chains = indices(found.starts)
-    x = _at_one(path.unnamed(), kernel, Stream(seed, "population"), chains, found.x)
-    x = np.asarray(x)[_BURN_IN:]
-    flat = jnp.asarray(x.reshape(-1, x.shape[-1]))
-    rows = np.asarray(path.position(flat), np.float64).reshape(*x.shape[:2], -1)
-    values = np.asarray(path.split(flat).value, np.float64).reshape(x.shape[:2])
-    scales = kernel.tuning.at(jnp.float32(1))[1] if kernel.tuning is not None else 1.0
-    cooled = _cooled(path.unnamed(), scales, Stream(seed, "cooling"), chains, jnp.asarray(x[-1]))
-    walked = PhasePath(path.positions)
+    chains, path = indices(found.starts), path.unnamed()
+    sweeps = _SWEEPS_AT_ONE + len(_COOLING) * _SWEEPS_A_COOLING
+    work = sweeps * found.starts * path.sweep_size
+    stream = Stream(seed, "population")
+    x, rows, values = _at_one(path, kernel, stream, chains, found.x, work=work)
+    cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, work=work)
     each = kernel.evaluations
     assert each is not None
     cooling = len(_COOLING) * _SWEEPS_A_COOLING
@@ -90,17 +87,17 @@ def explore(
         path,
         kernel,
         found,
-        rows,
-        values,
-        np.asarray(walked.position(cooled), np.float64),
-        np.asarray(walked.split(cooled).value, np.float64),
+        np.asarray(rows, np.float64),
+        np.asarray(values, np.float64),
+        np.asarray(cooled, np.float64),
+        np.asarray(highest, np.float64),
         each * (found.sweeps + _SWEEPS_AT_ONE * found.starts) + (1 + cooling) * found.starts,
     )
 
 
-@eqx.filter_jit
-def _cooled(path, scales, stream, chains, x):
-    """(chains, dim + 1): where random walks at every beta of the cooling end, and the values there.
+@Compiled
+def _cooled(path, kernel, stream, chains, x):
+    """Where random walks at every beta of the cooling end, (chains, dim), and the values there.
 
     A narrow mode rejects leapfrog steps into it, which overshoot; a walk enters where it lands.
     """
@@ -109,19 +106,26 @@ def _cooled(path, scales, stream, chains, x):
     x = walked.join(Phase(phase.z, None, phase.value))
     betas = jnp.repeat(jnp.asarray(_COOLING, jnp.float32), _SWEEPS_A_COOLING)
     step = _WALK / phase.z.shape[-1] ** 0.5
+    scales = kernel.tuning.at(jnp.float32(1))[1]
 
     def sweep(x, now):
         k, beta = now
         bits = stream.at(k, chains)
         return walk.move(bits, x, walked, beta, step / jnp.sqrt(beta), scales)[0], None
 
-    return jax.lax.scan(sweep, x, (jnp.arange(betas.size), betas))[0]
+    x = jax.lax.scan(sweep, x, (jnp.arange(betas.size), betas))[0]
+    return walked.position(x), walked.split(x).value
 
 
-@eqx.filter_jit
+@Compiled
 def _at_one(path, kernel, stream, chains, x):
+    """The last states at beta = 1, and positions and values after every sweep but the first ones."""
+
     def sweep(x, k):
         x = kernel.step(stream.at(k, chains), x, path, jnp.float32(1))
         return x, x
 
-    return jax.lax.scan(sweep, x, jnp.arange(_SWEEPS_AT_ONE))[1]
+    x, along = jax.lax.scan(sweep, x, jnp.arange(_SWEEPS_AT_ONE))
+    flat = along[_BURN_IN:].reshape(-1, x.shape[-1])
+    shape = _SWEEPS_AT_ONE - _BURN_IN, x.shape[0]
+    return x, path.position(flat).reshape(*shape, -1), path.split(flat).value.reshape(shape)

@@ -27,11 +27,12 @@ import dataclasses
 import time
 from typing import Any
 
-import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from annealz.core.arrays import indices, on_device
+from annealz.core.arrays import on_device
+from annealz.core.compiled import Compiled
 from annealz.core.random import Stream, derive_seed
 from annealz.core.weights import effective_sample_size
 from annealz.estimators.finding import Finding
@@ -54,6 +55,8 @@ __all__ = ["DensityBases", "search_density"]
 _BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
 _INFLATION = 1.5
 _COMPONENTS = (1, 2, 3, 4, 6, 8)
+_MOST_COMPONENTS = _COMPONENTS[-1]
+_ROWS = 1024  # at which bases are compared, filled up to a multiple of it
 _DEGREES = (2, 4, 8)  # of Student's t
 _CLEARLY = 0.7  # of the variance of a simpler base
 _EASY_TEMPERATURES = 2
@@ -188,7 +191,7 @@ def _fitted(
     best, best_score = None, np.inf
 
     def score(base: Any) -> float:
-        logs = np.asarray(_log_density(base, on_device(test.reshape(-1, model.dim))), np.float64)
+        logs = _log_densities(base, test.reshape(-1, model.dim))
         return float(np.var(values - logs.reshape(values.shape)))
 
     def consider(make, rows) -> None:
@@ -199,7 +202,7 @@ def _fitted(
         if best is None or found < _CLEARLY * best_score:
             best, best_score = make, found
 
-    is_few = 0 < len(modes) <= _COMPONENTS[-1]
+    is_few = 0 < len(modes) <= _MOST_COMPONENTS
     if modes and (name == "laplace" or (name == "auto" and is_few)):
         consider(lambda _: _laplace(modes, model.dim), train)
     if name in ("auto", "pilot", "mixture"):
@@ -226,9 +229,15 @@ def _fitted(
     return best(sample.flat)
 
 
-@eqx.filter_jit
+def _log_densities(base: Any, rows: np.ndarray) -> np.ndarray:
+    """Of these rows, filled up so that one program serves all seeds."""
+    filled = np.pad(rows, ((0, -len(rows) % _ROWS), (0, 0)), mode="edge")
+    logs = _log_density(base.unnamed(), on_device(filled), work=0)
+    return np.asarray(logs, np.float64)[: len(rows)]
+
+
+@Compiled
 def _log_density(base, x):
-    """Of one program, where an eager one would be a dozen for every number of components."""
     return base.log_density(x)
 
 
@@ -293,18 +302,27 @@ def _reweighted(evaluator: Evaluator, base: Any, generator: np.random.Generator)
     if getattr(base, "num_components", 1) == 1:
         return base
     count = _DRAWS_A_COMPONENT * base.num_components
-    bits = Stream(int(generator.integers(2**31)), "weights").at(0, indices(count))
-    z = base.sample_unit(bits)
-    rows = np.asarray(base.from_unit(z), np.float64)
-    logs = evaluator.values(rows) - np.asarray(base.log_density_unit(z), np.float64)
+    stream = Stream(int(generator.integers(2**31)), "weights")
+    rows, logs, parts = (
+        np.asarray(one, np.float64)[:count] for one in _drawn(base.unnamed(), stream, work=0)
+    )
+    logs = evaluator.values(rows) - logs
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     if not np.isfinite(logs).any() or effective_sample_size(logs) < _ENOUGH * count:
         return base
     shares = np.exp(logs - logsumexp(logs))
-    parts = np.exp(np.asarray(base.log_parts(z), np.float64))
+    parts = np.exp(parts[:, : base.num_components])
     parts /= parts.sum(1, keepdims=True)
     weights = (1 - _EVEN) * (shares @ parts) + _EVEN / base.num_components
     return dataclasses.replace(base, log_weights=on_device(np.log(weights)))
+
+
+@Compiled
+def _drawn(base, stream):
+    """Draws, more than are needed of any base, with their log densities and those of all components."""
+    chains = jnp.arange(_DRAWS_A_COMPONENT * max(_MOST_COMPONENTS, base.centres.shape[0]))
+    z = base.sample_unit(stream.at(0, chains))
+    return base.from_unit(z), base.log_density_unit(z), base.log_parts(z)
 
 
 def _laplace(modes: list[Mode], dim: int) -> Any:
