@@ -170,13 +170,15 @@ class Ising(AbstractModel):
             return mixture_path(base, self.path(self.flat_base()), self.name)
         layers = self.layers
         if layers is None:
-            signs = np.float32([-1, 1])
-            start = np.asarray(base.logits)[:, None] * np.float32([0, 1])
+            signs = np.array([-1, 1], np.float32)
+            start = np.asarray(base.logits)[:, None] * np.array([0, 1], np.float32)
             fields = np.asarray(self.fields)[:, None] * signs
             offset = -float(np.float64(self.couplings).sum() / 2)
             return PairPath(base, start, 2 * np.asarray(self.couplings), fields, offset)
-        logits = tuple(on_device(np.asarray(base.logits)[layer]) for layer in layers)
-        return GeometricPath(base, self.as_rbm(), "visible", logits=logits, offset=self.offset)
+        first, second = (on_device(np.asarray(base.logits)[layer]) for layer in layers)
+        return GeometricPath(
+            base, self.as_rbm(), "visible", logits=(first, second), offset=self.offset
+        )
 
     def kernel(self):
         from annealz.kernels.colours import ColourGibbs
