@@ -1,4 +1,4 @@
-"""What a path says of states, in float64, each as one compiled program: eagerly it would be dozens."""
+"""What paths, bases and kernels do, each as one compiled program: eagerly it would be dozens."""
 
 import equinox as eqx
 import numpy as np
@@ -23,3 +23,21 @@ def slope(path, x, beta: float) -> np.ndarray:
 
 def log_ratio(path, x, low: float, high: float) -> np.ndarray:
     return _value(path, "log_ratio", x, low, high)
+
+
+@eqx.filter_jit
+def sample(path, bits):
+    """The draws of a path or a base."""
+    return path.sample(bits)
+
+
+@eqx.filter_jit
+def step(kernel, bits, x, path, beta):
+    """One sweep of a kernel."""
+    return kernel.step(bits, x, path, beta)
+
+
+@eqx.filter_jit
+def base_density(base, x):
+    """log p* of a base or a model."""
+    return base.log_density(x)

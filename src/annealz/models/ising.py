@@ -118,8 +118,10 @@ class Ising(AbstractModel):
     def as_rbm(self) -> RBM:
         """The RBM of a graph of two colours, log Z of which is the model's less `offset`."""
         visible, hidden = _need(self.layers)
-        biases = 2 * self.fields - 2 * self.couplings.sum(0)
-        return RBM(4 * self.couplings[np.ix_(hidden, visible)], biases[hidden], biases[visible])
+        couplings, fields = np.asarray(self.couplings), np.asarray(self.fields)
+        sums = np.asarray(self.couplings.sum(0))  # in JAX's order, which NumPy's is not
+        biases = 2 * fields - 2 * sums
+        return RBM(4 * couplings[np.ix_(hidden, visible)], biases[hidden], biases[visible])
 
     def log_density(self, x: Float[Array, "chains units"], /) -> Float[Array, " chains"]:
         """log p* of all spins, 0 for down and 1 for up."""
@@ -168,12 +170,15 @@ class Ising(AbstractModel):
             return mixture_path(base, self.path(self.flat_base()), self.name)
         layers = self.layers
         if layers is None:
-            signs = jnp.array([-1.0, 1.0])
-            start = base.logits[:, None] * jnp.array([0.0, 1.0])
+            signs = np.array([-1, 1], np.float32)
+            start = np.asarray(base.logits)[:, None] * np.array([0, 1], np.float32)
+            fields = np.asarray(self.fields)[:, None] * signs
             offset = -float(np.float64(self.couplings).sum() / 2)
-            return PairPath(base, start, 2 * self.couplings, self.fields[:, None] * signs, offset)
-        logits = base.logits[layers[0]], base.logits[layers[1]]
-        return GeometricPath(base, self.as_rbm(), "visible", logits=logits, offset=self.offset)
+            return PairPath(base, start, 2 * np.asarray(self.couplings), fields, offset)
+        first, second = (on_device(np.asarray(base.logits)[layer]) for layer in layers)
+        return GeometricPath(
+            base, self.as_rbm(), "visible", logits=(first, second), offset=self.offset
+        )
 
     def kernel(self):
         from annealz.kernels.colours import ColourGibbs

@@ -73,10 +73,14 @@ class SquareIsing(AbstractModel):
     def name(self) -> str:
         return f"ising-{self.height}x{self.width}"
 
+    @property
+    def _along(self) -> tuple[float, float]:
+        first, second = np.asarray(self.couplings).tolist()
+        return first, second
+
     def as_ising(self) -> Ising:
         """The same as a model on a graph, with its matrix of couplings."""
-        along = float(self.couplings[0]), float(self.couplings[1])
-        couplings = lattice_couplings(self.height, self.width, along)
+        couplings = lattice_couplings(self.height, self.width, self._along)
         return Ising(couplings, np.full(self.num_units, self.field))
 
     def log_density(self, x: Float[Array, "chains units"], /) -> Float[Array, " chains"]:
@@ -143,10 +147,11 @@ class SquareIsing(AbstractModel):
         if isinstance(base, MixtureBase):
             return mixture_path(base, self.path(self.flat_base()), self.name)
         even, odd = colour_sites(self.height, self.width)
-        bias = jnp.full(even.size, 2 * self.field - 4 * self.couplings.sum())
-        start, end = (base.logits[even], base.logits[odd]), (bias, bias)
+        couplings, logits = np.asarray(self.couplings), np.asarray(base.logits)
+        bias = on_device(np.full(even.size, 2 * np.asarray(self.field) - 4 * couplings.sum()))
+        start, end = (on_device(logits[even]), on_device(logits[odd])), (bias, bias)
         sides = self.height, self.width
-        return LatticePath(base, sides, start, end, 4 * self.couplings, self.offset)
+        return LatticePath(base, sides, start, end, on_device(4 * couplings), self.offset)
 
     def kernel(self):
         from annealz.kernels.gibbs import BlockGibbs
@@ -188,8 +193,7 @@ class SquareIsing(AbstractModel):
     def exact_log_z(self) -> float:
         """log Z: in closed form without a field, else by enumeration of one colour or contraction."""
         if self.field == 0:
-            along = float(self.couplings[0]), float(self.couplings[1])
-            return square_ising_log_z((self.height, self.width), along)
+            return square_ising_log_z((self.height, self.width), self._along)
         if self.has_exact_draws:
             return self.as_ising().exact_log_z()
         return contracted_log_z(self.factors())

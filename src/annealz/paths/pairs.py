@@ -108,8 +108,9 @@ class PairPath(AbstractPairPath):
     offset: Float[Array, ""]
 
     def __init__(self, base, start, couplings, fields, offset: float = 0.0):
-        self.base, self.start, self.couplings = base, start, couplings
-        self.change, self.offset = fields - start, on_device(offset)
+        self.base, self.start, self.couplings = base, on_device(start), on_device(couplings)
+        change = np.asarray(fields, np.float32) - np.asarray(start, np.float32)
+        self.change, self.offset = on_device(change), on_device(offset)
 
     def slope(self, x, beta):
         hot = self._hot(x)

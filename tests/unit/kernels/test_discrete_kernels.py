@@ -14,12 +14,14 @@ from scipy import stats
 from scipy.special import log_softmax, logsumexp, softmax
 
 import annealz
+from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.gradient_gibbs import GradientGibbs
 from annealz.kernels.unit_gibbs import UnitGibbs
 from annealz.testing import random_rbm
 from support.discrete import Network
+from support.values import sample, step
 
 ALPHA = 1e-6
 NUM_SAMPLES = 2**16
@@ -203,13 +205,18 @@ def test_what_is_carried_is_what_an_evaluation_gives(seed: int):
     model = model_of("three states")
     for kernel in (UnitGibbs(4, 3), GradientGibbs(4)):
         path = kernel.extend(model.path(model.flat_base()))
-        x = path.sample(Stream(seed, "carried").at(0, jnp.arange(50)))
-        y = eqx.filter_jit(type(kernel).step)(
-            kernel, Stream(seed, "carried").at(1, jnp.arange(50)), x, path, jnp.float32(0.7)
-        )
-        fresh = path.join(path.evaluated(path.position(y)))
+        x = sample(path, Stream(seed, "carried").at(0, indices(50)))
+        bits = Stream(seed, "carried").at(1, indices(50))
+        y = step(kernel, bits, x, path, np.float32(0.7))
+        before, after, fresh = _positions(path, x, y)
         np.testing.assert_allclose(y, fresh, atol=1e-5)
-        assert not np.array_equal(path.position(x), path.position(y))
+        assert not np.array_equal(before, after)
+
+
+@eqx.filter_jit
+def _positions(path, x, y):
+    after = path.position(y)
+    return path.position(x), after, path.join(path.evaluated(after))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ BY_DENSITY = {
     "beta": stats.beta(2.5, 1.5, -1, 2),
     "t": stats.t(4, 1, 2),
 }
+EYE = np.eye(2, dtype=np.float32)
 ON_THE_HOST = {"skewnorm": stats.skewnorm(3, 1, 2), "tail": stats.truncnorm(3, 5)}
 
 
@@ -96,8 +97,11 @@ def test_the_derivative_of_a_quantile_on_the_host():
 
 def test_numpyros_distributions_and_any_pytree(seed):
     laws = [
-        (dist.Dirichlet(jnp.array([1.0, 2.0, 3.0])), dist.Uniform(1.0, 2 * jnp.ones(2))),
-        {"half": dist.HalfNormal(2.0), "mvn": dist.MultivariateNormal(jnp.ones(2), jnp.eye(2))},
+        (dist.Dirichlet(np.float32([1, 2, 3])), dist.Uniform(1.0, np.float32([2, 2]))),
+        {
+            "half": dist.HalfNormal(2.0),
+            "mvn": dist.MultivariateNormal(np.ones(2, np.float32), scale_tril=EYE),
+        },
         stats.multivariate_normal([1.0, 2.0], [[2.0, 0.5], [0.5, 1.0]]),
         stats.norm([0.0, 5.0], 1.0),
     ]

@@ -1,7 +1,7 @@
 """The geometric path, both marginals, against enumeration of p_A^(1-beta) p_B^beta on the joint."""
 
+import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,18 +9,20 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit, logsumexp
 
+from annealz.core.arrays import indices
 from annealz.core.names import MARGINALS
 from annealz.core.random import Stream
 from annealz.models.exact import exact_log_z
 from annealz.paths import AbstractPath, GeometricPath
 from annealz.paths.bases import BernoulliBase
 from annealz.testing import binary_states, independent_spins, log_joint, random_rbm
+from support.values import log_density, log_ratio, sample, slope
 
 MODEL = random_rbm(3, 5, scale=1.5, seed=1)
 BASE = BernoulliBase.from_logits([0.4, -1.3, 2.0, -0.2, 0.9])
 BETAS = [0.0, 1e-6, 0.1, 0.5, 0.93, 1.0]
 PATHS = {marginal: GeometricPath(BASE, MODEL, marginal) for marginal in MARGINALS}
-STATES = {"visible": binary_states(5), "hidden": binary_states(3)}
+STATES = {"visible": np.float32(binary_states(5)), "hidden": np.float32(binary_states(3))}
 ALPHA = 1e-6
 
 marginals = pytest.mark.parametrize("marginal", MARGINALS)
@@ -42,7 +44,7 @@ def log_density_at(marginal: str, beta: float) -> np.ndarray:
 @marginals
 @pytest.mark.parametrize("beta", BETAS)
 def test_density_sums_the_joint(marginal: str, beta: float):
-    density = PATHS[marginal].log_density(STATES[marginal], jnp.float32(beta))
+    density = log_density(PATHS[marginal], STATES[marginal], beta)
     np.testing.assert_allclose(density, log_density_at(marginal, beta), atol=2e-5)
 
 
@@ -50,12 +52,13 @@ def test_density_sums_the_joint(marginal: str, beta: float):
 def test_the_ends_are_base_and_model(marginal: str):
     states, path = STATES[marginal], PATHS[marginal]
     model_density = MODEL.log_density if marginal == "visible" else MODEL.log_density_hidden
-    np.testing.assert_allclose(path.log_density(states, 1.0), model_density(states), atol=2e-5)
+    found = log_density(path, states, 1.0)
+    np.testing.assert_allclose(found, eqx.filter_jit(model_density)(states), atol=2e-5)
     if marginal == "visible":
         base = states @ np.float64(BASE.logits) + 3 * np.log(2)  # each hidden unit is worth log 2
     else:
         base = np.full(len(states), BASE.log_z)
-    np.testing.assert_allclose(path.log_density(states, 0.0), base, atol=2e-5)
+    np.testing.assert_allclose(log_density(path, states, 0.0), base, atol=2e-5)
 
 
 @marginals
@@ -66,14 +69,14 @@ def test_log_z0_is_the_normaliser_at_the_start(marginal: str):
 
 @marginals
 def test_the_normaliser_at_the_end_is_the_models(marginal: str):
-    density = np.float64(PATHS[marginal].log_density(STATES[marginal], 1.0))
+    density = log_density(PATHS[marginal], STATES[marginal], 1.0)
     assert logsumexp(density) == pytest.approx(exact_log_z(MODEL), abs=1e-5)
 
 
 def test_density_refuses_a_wrong_sign_of_the_base():
     """Mutant: between the ends, the base must enter with its own sign."""
     wrong = GeometricPath(BernoulliBase.from_logits(-BASE.logits), MODEL)
-    error = np.abs(wrong.log_density(STATES["visible"], 0.5) - log_density_at("visible", 0.5))
+    error = np.abs(log_density(wrong, STATES["visible"], 0.5) - log_density_at("visible", 0.5))
     assert error.max() > 0.1
 
 
@@ -88,19 +91,24 @@ def test_conditionals_are_those_of_the_joint(marginal: str, beta: float):
     of_latent = (latent.T @ joint / joint.sum(0)).T
     of_states = joint @ states / joint.sum(1, keepdims=True)
     path = PATHS[marginal]
-    np.testing.assert_allclose(expit(path.latent_logits(states, beta)), of_latent, atol=1e-6)
-    np.testing.assert_allclose(expit(path.state_logits(latent, beta)), of_states, atol=1e-6)
+    found = np.float64(_latent_logits(path, states, np.float32(beta)))
+    np.testing.assert_allclose(expit(found), of_latent, atol=1e-6)
+    found = np.float64(_state_logits(path, latent, np.float32(beta)))
+    np.testing.assert_allclose(expit(found), of_states, atol=1e-6)
 
 
 # --- increments ------------------------------------------------------------------------------
 
 _ratio = jax.jit(lambda path, x, beta0, beta1: path.log_ratio(x, beta0, beta1))
+_latent_logits = jax.jit(lambda path, x, beta: path.latent_logits(x, beta))
+_state_logits = jax.jit(lambda path, latent, beta: path.state_logits(latent, beta))
+_derivative = jax.jit(AbstractPath.slope)
 
 
 def ratio_error(marginal: str, beta0: float, beta1: float, ratio=_ratio) -> float:
     """Largest error of the increment over all states, as a slope: divided by the step."""
     low, high = np.float32(beta0), np.float32(beta1)
-    value = np.float64(ratio(PATHS[marginal], jnp.float32(STATES[marginal]), low, high))
+    value = np.float64(ratio(PATHS[marginal], STATES[marginal], low, high))
     truth = log_density_at(marginal, float(high)) - log_density_at(marginal, float(low))
     return float(np.abs(value - truth).max() / abs(float(high) - float(low)))
 
@@ -131,7 +139,7 @@ def test_a_difference_of_densities_would_lose_the_digits(marginal: str):
     def plain(path, x, beta0, beta1):
         return path.log_density(x, beta1) - path.log_density(x, beta0)
 
-    assert ratio_error(marginal, 0.9, 0.9 + 1e-5, plain) > 1e-3
+    assert ratio_error(marginal, 0.9, 0.9 + 1e-5, jax.jit(plain)) > 1e-3
 
 
 @marginals
@@ -150,7 +158,7 @@ def test_increments_of_a_trained_size(marginal: str, seed: int):
             np.logaddexp(0, latent_bias + high * fields)
             - np.logaddexp(0, latent_bias + low * fields)
         ).sum(1)
-        value = _ratio(path, jnp.float32(x), np.float32(low), np.float32(high))
+        value = _ratio(path, np.float32(x), np.float32(low), np.float32(high))
         scale = (high - low) * (np.abs(fields).sum(1) + x @ np.abs(drive[:, -1]))
         assert (np.abs(value - truth) < 1e-6 * scale).all()
 
@@ -162,19 +170,20 @@ def test_increments_of_a_trained_size(marginal: str, seed: int):
 @pytest.mark.parametrize("beta", BETAS)
 def test_slope_is_the_derivative(marginal: str, beta: float):
     """Against forward-mode differentiation, and finite differences in float64."""
-    path, states = PATHS[marginal], jnp.float32(STATES[marginal])
-    slope = path.slope(states, jnp.float32(beta))
-    np.testing.assert_allclose(slope, AbstractPath.slope(path, states, beta), atol=2e-5)
+    path, states = PATHS[marginal], STATES[marginal]
+    found = slope(path, states, beta)
+    derivative = _derivative(path, states, np.float32(beta))
+    np.testing.assert_allclose(found, derivative, atol=2e-5)
     step = 1e-5
     above, below = (log_density_at(marginal, beta + sign * step) for sign in (1, -1))
-    np.testing.assert_allclose(slope, (above - below) / (2 * step), atol=3e-5)
+    np.testing.assert_allclose(found, (above - below) / (2 * step), atol=3e-5)
 
 
 @marginals
 def test_slope_refuses_a_stale_beta(marginal: str):
     """Mutant: the slope at another beta is another number."""
-    path, states = PATHS[marginal], jnp.float32(STATES[marginal])
-    stale = path.slope(states, 0.4) - AbstractPath.slope(path, states, 0.5)
+    path, states = PATHS[marginal], STATES[marginal]
+    stale = slope(path, states, 0.4) - _derivative(path, states, np.float32(0.5))
     assert np.abs(stale).max() > 1e-2
 
 
@@ -190,7 +199,7 @@ def start_p_value(marginal: str, samples: np.ndarray) -> float:
 
 @marginals
 def test_samples_follow_the_start(marginal: str, seed: int):
-    samples = np.asarray(PATHS[marginal].sample(Stream(seed, "test").at(0, jnp.arange(100_000))))
+    samples = np.asarray(sample(PATHS[marginal], Stream(seed, "test").at(0, indices(100_000))))
     assert start_p_value(marginal, samples) > ALPHA
     biased = np.maximum(samples, np.random.default_rng(seed).random(samples.shape) < 0.02)
     assert start_p_value(marginal, biased) < ALPHA  # mutant
@@ -201,9 +210,9 @@ def test_a_path_to_its_own_base_has_no_slope(marginal: str):
     """The same independent spins at both ends: nothing to anneal."""
     model, log_z = independent_spins([0.0, 0.0], [0.5, -1.0, 2.0])
     path = GeometricPath(BernoulliBase.from_logits(model.visible_bias), model, marginal)
-    states = binary_states(path.state_bias.shape[0])
-    np.testing.assert_array_equal(path.slope(states, 0.7), 0)
-    np.testing.assert_array_equal(path.log_ratio(states, 0.2, 0.7), 0)
+    states = np.float32(binary_states(path.state_bias.shape[0]))
+    np.testing.assert_array_equal(slope(path, states, 0.7), 0)
+    np.testing.assert_array_equal(log_ratio(path, states, 0.2, 0.7), 0)
     assert path.log_z0 == pytest.approx(log_z, rel=1e-12)
 
 

@@ -4,6 +4,7 @@
 result (with --strict), 130 interrupted and 143 terminated (with the command that goes on).
 """
 
+import functools
 import gc
 import os
 import sys
@@ -147,7 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _status(arguments: list[str]) -> int:
     try:
-        status = int(app(arguments, prog_name="annealz", standalone_mode=False, obj=arguments) or 0)
+        ended = _group()(arguments, prog_name="annealz", standalone_mode=False, obj=arguments)
+        status = int(ended or 0)
         sys.stdout.flush()
         return status or strict.status()
     except (KeyboardInterrupt, typer.Abort):
@@ -175,10 +177,15 @@ def _status(arguments: list[str]) -> int:
         return _fail(f"{usage().rstrip('.')}: see '{command} --help'.") if usage() else 0
 
 
+@functools.cache
+def _group() -> Any:
+    """All commands: typer takes longer to make them than most of them to refuse their input."""
+    return typer.main.get_command(app)
+
+
 def _option_names() -> set[str]:
     """Of all commands."""
-    group: Any = typer.main.get_command(app)
-    parameters = [one for command in group.commands.values() for one in command.params]
+    parameters = [one for command in _group().commands.values() for one in command.params]
     return {name for one in parameters for name in one.opts if name.startswith("--")}
 
 
