@@ -116,8 +116,9 @@ class Greedy(annealz.RandomWalk):
     """Accepts whatever is proposed."""
 
     def move(self, bits, x, path, beta, step, scales):
-        x = x + step * scales * bits.normals(x.shape[-1], draw=0)
-        return x, jnp.full(x.shape[0], 0.234)
+        z = path.split(x).z
+        moved = path.evaluated(z + step * scales * bits.normals(z.shape[-1], draw=0))
+        return path.join(moved), jnp.full(x.shape[0], 0.234)
 
 
 class Stale(annealz.MALA):
