@@ -141,9 +141,10 @@ class NoTurn(annealz.HAIS):
 
     def move(self, bits, x, path, beta, step, scales):
         moved, acceptance = super().move(bits, x, path, beta, step, scales)
-        stays = (moved[:, 0] == x[:, 0] / scales * scales).all(-1)[:, None]
-        momentum = self._refreshed(bits, x[:, 1], step)
-        return jnp.stack([moved[:, 0], jnp.where(stays, momentum, moved[:, 1])], 1), acceptance
+        before, after = path.split(x), path.split(moved)
+        stays = (before.z == after.z).all(-1)[:, None]
+        kept = self._refreshed(bits, before.p, step)
+        return path.join(after._replace(p=jnp.where(stays, kept, after.p))), acceptance
 
 
 class NotReversed(annealz.HAIS):
