@@ -155,7 +155,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--set", choices=["tuning", "seen", "seen-2", "testing", "testing-2", "beyond", "all"], default="all"
+        "--set",
+        choices=["tuning", "seen", "seen-2", "testing", "testing-2", "beyond", "all"],
+        default="all",
     )
     parser.add_argument("--problems", nargs="+", metavar="NAME")
     parser.add_argument("--kinds", nargs="+", choices=sorted({problem.kind for problem in HARD}))

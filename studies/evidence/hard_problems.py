@@ -1,6 +1,6 @@
 """Densities that are hard for annealing, with their log Z: a tuning set, two that were tested on and led to
-changes (seen, seen-2), a testing set of other dimensions, places and scales, and a second one (testing-2) for a
-rule that one problem of the first had led to: tail-3 of the first is a test of the rules before it alone.
+changes (seen, seen-2), a testing set of other dimensions, places and scales, and a second one (testing-2)
+for a rule that one problem of the first had led to: tail-3 is a test of the rules before it alone.
 
     modes       sum_k w_k N(x; m_k, s_k^2 I), far apart; log Z = 0
     spike       1/2 N(0, I) + 1/2 N(m, s^2 I), s << 1: a first-order transition; log Z = 0

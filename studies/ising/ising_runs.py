@@ -90,18 +90,26 @@ def clusters() -> list[str]:
     rows = json.loads(file.read_text()) if file.exists() else []
     if not rows:
         return []
-    return [
+    groups = [[row for row in rows if row["device"] == name] for name in ("CPU", "H200")]
+    lines = [
         "",
         "## Clusters at the critical point",
         "",
-        f'The same with `kernel="clusters"` (Swendsen and Wang), {len(rows)} seeds of',
-        f"{rows[0]['num_chains']} chains that are resampled in 20 islands (`resample=0.5`). Made by",
-        "`python studies/ising/cluster_runs.py`.",
-        "",
-        HEADER,
-        RULE,
-        line(rows),
+        'The same with `kernel="clusters"` (Swendsen and Wang), chains resampled in islands',
+        "(`resample=0.5`). Made by `python studies/ising/cluster_runs.py`.",
     ]
+    for group in filter(None, groups):
+        where = group[0]["device"]
+        seconds = np.median([row["seconds"] for row in group])
+        lines += [
+            "",
+            f"{len(group)} seeds of {group[0]['num_chains']} chains, {where}, {seconds:.1f} s each:",
+            "",
+            HEADER,
+            RULE,
+            line(group),
+        ]
+    return lines
 
 
 def line(rows: list[dict]) -> str:

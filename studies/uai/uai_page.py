@@ -79,9 +79,10 @@ def summary(rows: list[dict[str, Any]]) -> str:
     ok = [row for row in done if row["status_alone"] == "ok"]
     wide = [row for row in ok if abs(row["log_z"] - row["reference"]) > 0.1]
     far = [row for row in ok if abs(row["log_z"] - row["reference"]) > 4 * row["std_err"] + 1e-3]
-    loads = [row["load"] for row in done]
+    loads = [row["load"] for row in done if row["load"] is not None]
     busy = (
-        f" The machine was busy: its load was {min(loads):g} to {max(loads):g} on 2 cores."
+        " Runs under limits of time had 2 quiet cores of a server; those of a fixed length a busy machine "
+        f"(its load was {min(loads):g} to {max(loads):g} on 2 cores)."
         if loads
         else ""
     )
