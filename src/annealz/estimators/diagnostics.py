@@ -46,6 +46,7 @@ are truly polynomial with k near 0.75, more runs than before are ok and wrong.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -87,13 +88,21 @@ class Judgement(Found):
     """The ESS that the bulk of the weights predicts, whether or not the tail was drawn."""
     variance: float
     """Var[log w]."""
-    pareto_k: float
     findings: Findings
+
+    @functools.cached_property
+    def pareto_k(self) -> float:
+        """Shape of the tail; not needed, and not computed, where nearly all chains are effective."""
+        return pareto_k(self.log_weights)
+
+    @property
+    def _is_light(self) -> bool:
+        return self.ess >= _EVEN * self.log_weights.size or self.pareto_k < _MAX_DELTA_K
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the log of the mean weight."""
         check_level(level)
-        if min(self.ess, self.foretold_ess) >= _MIN_DELTA_ESS and self.pareto_k < _MAX_DELTA_K:
+        if min(self.ess, self.foretold_ess) >= _MIN_DELTA_ESS and self._is_light:
             return delta_interval(self.log_weights, level)
         predicted = float(np.sqrt(max(0.0, 1 / self.foretold_ess - 1 / self.log_weights.size)))
         return bootstrap_interval(self.log_weights, level, upper_std_err=predicted)
@@ -103,9 +112,10 @@ def judge(log_weights: np.ndarray) -> Judgement:
     """The importance average with its error and its status."""
     size = log_weights.size
     alive = log_weights[log_weights > log_weights.max() - NO_WEIGHT]
-    ess, k = effective_sample_size(log_weights), pareto_k(log_weights)
-    limit, variance = pareto_k_limit(size), float(np.var(alive))
-    predicted = foretold_sample_size(log_weights)
+    ess, limit = effective_sample_size(log_weights), pareto_k_limit(size)
+    variance, predicted = float(np.var(alive)), foretold_sample_size(log_weights)
+    is_even = size >= _MIN_CHAINS and ess >= _EVEN * size and predicted >= _MIN_ESS
+    k = -np.inf if is_even else pareto_k(log_weights)
     found: list[Finding] = []
     if size < _MIN_CHAINS and np.isnan(k):
         more = Remedy(num_chains=4 * _MIN_CHAINS)
@@ -127,7 +137,6 @@ def judge(log_weights: np.ndarray) -> Judgement:
         ess=ess,
         foretold_ess=predicted,
         variance=variance,
-        pareto_k=k,
         findings=by_kind(found),
     )
 

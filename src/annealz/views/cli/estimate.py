@@ -82,6 +82,8 @@ __all__ = [
     "settle",
 ]
 
+_SHORT_RUN = 3.0  # seconds
+
 _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
 
@@ -257,9 +259,13 @@ def run_estimate(
 
 
 def _import_late() -> None:
-    """What schedules and the diagnosis need, while the first programs are compiled."""
-    for name in ("scipy.interpolate", "arviz_stats.base.array"):
-        importlib.import_module(name)
+    """What schedules and the diagnosis need, while the first programs are compiled.
+
+    arviz-stats takes a second, and what ends in less than three has rarely a tail to look at.
+    """
+    importlib.import_module("scipy.interpolate")
+    time.sleep(_SHORT_RUN)
+    importlib.import_module("arviz_stats.base.array")
 
 
 def _show_forecast(ahead: Forecast) -> None:
