@@ -58,6 +58,8 @@ class Length:
     """Chains that pilots started."""
     whole_seconds: float | None = None
     """What the run should take without its time limit."""
+    wanted_steps: int | None = None
+    """Of the run without its time limit, where the survey chose them."""
 
 
 def choose_length(
@@ -72,8 +74,11 @@ def choose_length(
     if options.target_std_err is not None:
         return _for_error(problem, schedule, options, spent, on_progress, on_forecast)
     num_steps, num_chains = options.num_steps, options.chains
-    if num_steps is None and options.max_seconds is None and _is_sized(problem, schedule):
-        return _by_survey(problem, named_rule(schedule), options, on_progress)
+    if num_steps is None and _is_sized(problem, schedule):
+        rule = named_rule(schedule)
+        found = _by_survey(problem, rule, options, on_progress)
+        left = _left(problem, options, spent + found.seconds)
+        return found if left is None else _within(problem, rule, options, found, left)
     part_chains, timing, whole = None, Timing(0.0, 0, 0.0, 0), None
     left = _left(problem, options, spent)
     if left is not None:
@@ -136,6 +141,37 @@ def _by_survey(
     begin(on_progress, "schedule")
     schedule = make_schedule(rule, steps, terrain)
     return Length(schedule, num_chains, None, sweeps, time.monotonic() - began, starts)
+
+
+def _within(
+    problem: Problem, rule: ScheduleRule, options: Options, found: Length, left: float
+) -> Length:
+    """The same in the time that is left: fewer chains first, then shorter ones."""
+    part_chains = _part_chains(found.num_chains, 1.0)
+    timing = time_steps(problem.states, problem.kernel, part_chains, options.seed)
+    schedule, steps = found.schedule, found.schedule.num_steps
+    sweeps = _sweeps_within(left, timing, options)
+    chains = min(found.num_chains, max(int(sweeps / steps), min(found.num_chains, _LEAST_CHAINS)))
+    if steps * chains > sweeps:
+        assert schedule.terrain is not None
+        schedule = make_schedule(rule, max(1, int(sweeps / chains)), schedule.terrain)
+    return Length(
+        schedule,
+        chains,
+        _part_chains(chains, 1.0),
+        found.sweeps + timing.sweeps,
+        found.seconds + timing.spent,
+        found.starts + timing.starts,
+        steps * found.num_chains * timing.pace,
+        steps,
+    )
+
+
+def _sweeps_within(left: float, timing: Timing, options: Options) -> float:
+    """As many as fit into what is left after they were timed."""
+    assert options.max_seconds is not None
+    seconds = max(left - timing.spent, RUN_SHARE * options.max_seconds)
+    return TIME_RESERVE * seconds / timing.pace
 
 
 def _for_error(
@@ -205,9 +241,7 @@ def _fit(
     else:
         steps = plan_schedule(schedule, path, kernel, num_steps=num_steps).num_steps
     timing = time_steps(path, kernel, _part_chains(num_chains, 1.0), options.seed)
-    assert options.max_seconds is not None
-    seconds = max(left - timing.spent, RUN_SHARE * options.max_seconds)
-    sweeps, whole = TIME_RESERVE * seconds / timing.pace, steps * num_chains * timing.pace
+    sweeps, whole = _sweeps_within(left, timing, options), steps * num_chains * timing.pace
     if steps * num_chains <= sweeps:
         return num_steps, num_chains, timing, whole
     chains = max(int(sweeps / steps), min(num_chains, _LEAST_CHAINS))

@@ -238,6 +238,7 @@ def estimate_log_z(
         base_reason=problem.base_reason,
         rounding=problem.rounding,
         whole_seconds=None if max_seconds is None else length.whole_seconds,
+        wanted_steps=length.wanted_steps,
         offset=problem.offset,
         pilot_findings=[finding.to_record() for finding in problem.findings] or None,
         can_enumerate=problem.model.has_exact_draws,

@@ -286,7 +286,7 @@ def _of_time(settings: AnnealSettings, run: Run, limit: float) -> Iterator[Findi
         settings.target_std_err is None
         and SCHEDULES.find(settings.asked.schedule or "") is not None
     ):
-        steps = settings.asked.num_steps or DEFAULT_NUM_STEPS
+        steps = settings.asked.num_steps or settings.wanted_steps or DEFAULT_NUM_STEPS
     if settings.pilot_seconds > limit:
         yield Finding.of(Kind.SLOW_START, limit=limit, seconds=settings.pilot_seconds)
     if run.num_steps < steps:

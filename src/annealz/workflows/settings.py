@@ -173,9 +173,11 @@ class AnnealSettings(RunSettings):
     )
     """Where the reverse run starts from; None without one."""
     rounding: Annotated[float | None, optional(finite)] = None
+    """Of one value of a density in float32."""
     whole_seconds: Annotated[float | None, optional(finite)] = None
     """What all that is asked for should take without a time limit."""
-    """Of one value of a density in float32."""
+    wanted_steps: Annotated[int | None, optional(whole)] = None
+    """Without a time limit, where a pilot chose them."""
     offset: Annotated[float | None, optional(number)] = None
     """What the path subtracts from a log density, and adds to log Z."""
     pilot_findings: Annotated[list[dict[str, Any]] | None, optional(list_of(table))] = None

@@ -227,6 +227,20 @@ def test_a_density_takes_a_time_limit():
     assert_within_mc_error(result.log_z, np.log(2 * np.pi), result.std_err)
 
 
+def test_a_limit_takes_no_more_steps_of_a_density_than_it_needs():
+    """The survey chooses them, as without a limit; and what is left out is counted from there."""
+    model = annealz.LogDensity(lambda x: -(x**2).sum() / 2, 2)
+    options = {"base": "standard", "second_opinion": False}
+    free = annealz.estimate_log_z(model, **options)
+    ample = annealz.estimate_log_z(model, max_seconds=HOUR, **options)
+    assert ample.num_steps == free.num_steps < 1000
+    assert ample.num_chains == free.num_chains
+    assert not ample.findings
+    short = annealz.estimate_log_z(model, max_seconds=1e-3, **options)
+    assert short.num_chains < free.num_chains
+    assert short.findings[Kind.SHORTENED].numbers["wanted"] == free.num_steps
+
+
 def test_no_time_at_all_still_gives_an_estimate_that_can_be_judged(monkeypatch):
     seen = []
     result = in_time(

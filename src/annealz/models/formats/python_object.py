@@ -44,7 +44,8 @@ def load_object(name: str) -> AbstractModel:
         try:
             found = found()
         except Exception as error:
-            raise ValueError(f"cannot make a model of {name!r}: {_told(error)}.") from error
+            told = _told(error).rstrip(".")
+            raise ValueError(f"cannot make a model of {name!r}: {told}.") from error
     if _is_pymc(found):
         from annealz.models.from_pymc import from_pymc
 

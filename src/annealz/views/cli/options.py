@@ -123,13 +123,15 @@ InnerSteps = Annotated[
 MaxEvaluations = Annotated[
     int | None, typer.Option(help="Evaluations of the density at most, of nested.")
 ]
-Steps = Annotated[int | None, typer.Option(help="Annealing steps K (default: 10000).")]
-Chains = Annotated[int | None, typer.Option(help="Chains N (default: 1000).")]
+Steps = Annotated[
+    int | None, typer.Option(help="Annealing steps K (default: 10000; densities: as needed).")
+]
+Chains = Annotated[int | None, typer.Option(help="Chains N (default: 1000; densities: 256).")]
 TargetStdErr = Annotated[
     float | None, typer.Option(help="Take the steps and chains that this error needs.")
 ]
 MaxSeconds = Annotated[
-    float | None, typer.Option(help="End in this time, with the chains that are done.")
+    float | None, typer.Option(help="End in about this time, with the chains that are done.")
 ]
 MaxMemory = Annotated[
     str | None,
@@ -182,7 +184,7 @@ Seed = Annotated[int, typer.Option(help="All randomness is a function of it.")]
 Base = Annotated[
     str,
     typer.Option(
-        help=f"Where to start: of an RBM {', '.join(BASES)}; docs/models.md.",
+        help=f"Where to start: of an RBM {', '.join(BASES)}; docs/models.md, docs/densities.md.",
         autocompletion=_completes(lambda: BASES),
     ),
 ]
