@@ -86,8 +86,8 @@ def hard() -> str | None:
         "",
         "`estimate_log_z` with its defaults on the densities of [hard_problems.py](hard_problems.py). A "
         "run is wrong if it is off by more than 4 stated errors and by more than 0.05 nats; of improper "
-        "targets any number is wrong, and refusing them is right. Defaults were chosen on the tuning set. The "
-        "set testing had not been seen before; tail-3 of it led to a rule (the mass of shells far out), "
+        "targets any number is wrong, and refusing them is right. Defaults were chosen on the tuning set. "
+        "The set testing had not been seen before; tail-3 of it led to a rule (mass of shells far out), "
         "which the set testing-2 tests. No other rule was changed between the two.",
         "",
         runs.summary(runs.read_rows(file)),

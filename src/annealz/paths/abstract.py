@@ -90,7 +90,7 @@ class AbstractPath(eqx.Module):
 
     @property
     def sweep_size(self) -> float:
-        """How many numbers a sweep of one chain computes, roughly; many where that is not known."""
+        """About how many numbers are computed per chain and sweep; many where that is not known."""
         return math.inf
 
     @property
