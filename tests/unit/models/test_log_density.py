@@ -81,10 +81,15 @@ def test_the_laplace_base_of_a_gaussian_is_its_own_and_wider():
 
 @pytest.mark.slow
 def test_the_pilot_base_has_the_moments_of_the_target():
+    """One Gaussian, or Student's t where that is clearly better: compared by quantiles, which both have."""
     base = search_density(MODEL, annealz.HAIS(), name="pilot").first
-    assert base.name == "pilot"
-    np.testing.assert_allclose(base.mean, MEAN, atol=0.3)
-    np.testing.assert_allclose(base.scale @ base.scale.T, 1.5 * COVARIANCE, atol=0.6)
+    assert base.name in ("pilot", "student")
+    x = np.asarray(base.sample(Stream(0, "draws").at(0, jnp.arange(20_000))))
+    np.testing.assert_allclose(np.median(x, axis=0), MEAN, atol=0.3)
+    widths = np.diff(np.quantile(x, [0.25, 0.75], axis=0), axis=0)[0] / 1.349
+    ratios = widths / np.sqrt(np.diag(COVARIANCE))
+    assert (ratios > 0.8).all()
+    assert (ratios < 1.6).all()
 
 
 def test_the_laplace_base_has_the_modes_that_are_apart():
