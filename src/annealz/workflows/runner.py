@@ -174,7 +174,8 @@ class Runner:
             place = programs.position(self.problem.second_states.unnamed(), start, work=0)
             bits = bits.at(0, indices(probed.size))
             own = self.problem.states.unnamed()
-            start = np.asarray(programs.state(own, bits, place, work=0))
+            work = probed.size * own.sweep_size  # the density is evaluated
+            start = np.asarray(programs.state(own, bits, place, work=work))
         begin(self.on_progress, "probe")
         return self._quiet(
             "probe",

@@ -270,3 +270,32 @@ def test_the_digest_knows_data_inside_jitted_functions():
 
     assert density([0.0, 1.0]).digest == density([0.0, 1.0]).digest
     assert density([0.0, 1.0]).digest != density([0.0, 2.0]).digest
+
+
+class DearPath(PhasePath):
+    """Its recorded steps are a copy of their own in the program, as those of RBMs are."""
+
+    @property
+    def is_cheap_to_record(self) -> bool:
+        return False
+
+
+def test_a_step_that_is_there_once_records_the_same():
+    kernel = annealz.HAIS(step_size=0.3)
+    positions = MODEL.path(annealz.GaussianBase.standard(2))
+    runs = [
+        annealz.anneal(
+            form(positions, has_momentum=True, has_gradient=True), kernel, annealz.linear(20),
+            num_chains=30, seed=2, record_every=3,
+        )
+        for form in (PhasePath, DearPath)
+    ]  # fmt: skip
+    once, twice = runs
+    np.testing.assert_allclose(once.log_weights, twice.log_weights, rtol=1e-5)
+    for name in ("log_z", "ess"):
+        found, expected = getattr(once.trace, name), getattr(twice.trace, name)
+        assert len(found) == 7
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+    for values in ("means", "variances"):
+        found, expected = (getattr(run.trace, values)["slope"] for run in runs)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
