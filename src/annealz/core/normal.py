@@ -6,7 +6,7 @@ With u the probability beyond, 0 < u <= 1/2,
 
 q is smooth in w where w < 6 and in sqrt(w) beyond; it is a polynomial of degree 9 in either (Giles 2012 has
 the form; the coefficients are fitted to u from 2^-34 on). In float32 the relative error is at most 3e-7, as
-that of `jax.scipy.special.ndtri`, which takes 2.5 times as many operations and 1.8 times as long to compile.
+that of `jax.scipy.special.ndtri`, which takes 2.5 times the operations and 1.8 times as long to compile.
 """
 
 import jax.numpy as jnp
