@@ -2,13 +2,17 @@
 
 import importlib
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
+from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
+from annealz.core.weights import resample
+from annealz.engine.resampling import ancestors
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.paths.abstract import AbstractPath
@@ -18,7 +22,9 @@ from annealz.testing import (
     PerfectKernel,
     assert_within_mc_error,
 )
+from annealz.workflows.pilots import visits
 from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
+from annealz.workflows.pilots.visits import Seen
 from support.memory import EASY, SLOW, STUCK, exact, lag_one, perfect
 from support.systems import marginals
 
@@ -111,10 +117,9 @@ def mean_slopes(path: GeometricPath, seed: int) -> np.ndarray:
     )
 
 
-REAL = MODULE.resample
 MUTANTS = {
-    "wrong sign": lambda log_weights, generator: REAL(-log_weights, generator),
-    "none": lambda log_weights, generator: np.arange(log_weights.size),
+    "wrong sign": lambda weights, uniforms: ancestors(1 / (weights + 1e-6), uniforms),
+    "none": lambda weights, uniforms: jnp.arange(weights.size)[None],
 }
 
 
@@ -130,7 +135,9 @@ def test_the_population_is_in_the_right_modes(seed: int):
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS.keys())
 def test_without_right_weights_it_is_not(mutant, seed: int, monkeypatch: pytest.MonkeyPatch):
     """Mutants: weights of the wrong sign, and no resampling."""
-    monkeypatch.setattr(MODULE, "resample", mutant)
+    monkeypatch.setattr(visits, "ancestors", mutant)
+    plain = visits._plain._function
+    monkeypatch.setattr(visits, "_plain", Compiled(lambda *given: plain(*given)))  # traced again
     path = GeometricPath(*STUCK)
     found = mean_slopes(path, seed)
     std_err = found.std(ddof=1) / np.sqrt(found.size)
@@ -146,7 +153,7 @@ def test_resampling_is_fair(seed: int):
     expected = 5 * np.exp(log_weights) / np.exp(log_weights).sum()
     generator = np.random.default_rng(seed)
     counts = np.array(
-        [np.bincount(REAL(log_weights + 1e4, generator), minlength=5) for _ in range(4000)]
+        [np.bincount(resample(log_weights + 1e4, generator), minlength=5) for _ in range(4000)]
     )
     assert (np.abs(counts - expected) < 1).all()
     std_err = counts.std(0, ddof=1) / np.sqrt(len(counts))
@@ -205,22 +212,24 @@ def test_no_more_than_the_budget_is_spent(name: str, budget: int):
 def test_no_budget_is_overspent(budget: int, rho: float, varies: bool):
     """Of chains that forget at any rate, the same along the path or slower towards its end."""
 
-    def run_at_beta(path, kernel, stream, chains, x, beta, done, count, work):
-        rate = rho * float(beta) if varies else rho
-        noise = np.random.default_rng(int(done)).normal(size=(count, x.size))
-        slopes, _ = lfilter([np.sqrt(1 - rate**2)], [1, -rate], noise, axis=0, zi=rate * x[None])
-        return slopes[-1], slopes
+    def visit(path, kernel, stream, chains, x, betas, legs, uniforms, done, work):
+        seen = []
+        for leg in legs:
+            rate = rho * float(betas[leg.knot]) if varies else rho
+            noise = np.random.default_rng(int(done)).normal(size=(leg.count, x.size))
+            scale, state = np.sqrt(1 - rate**2), rate * x[None]
+            slopes, _ = lfilter([scale], [1, -rate], noise, axis=0, zi=state)
+            seen.append(Seen(leg, np.zeros(x.size), False, slopes))
+            x, done = slopes[-1] if leg.count else x, done + leg.count
+        return x, seen
 
     def sample(path, stream, step, chains, work):
         return np.random.default_rng(0).normal(size=chains.size)
 
-    def log_ratio(path, x, beta0, beta1, work):
-        return (float(beta1) - float(beta0)) * x
-
     with pytest.MonkeyPatch.context() as patch:  # without JAX: what is counted here is sweeps
-        patch.setattr(MODULE, "run_at_beta", run_at_beta)
+        patch.setattr(MODULE, "visit", visit)
+        patch.setattr(MODULE.Population, "at_first", lambda x, _: x)
         patch.setattr(MODULE.programs, "sample", sample)
-        patch.setattr(MODULE.programs, "log_ratio", log_ratio)
         check_budget(GaussianPath(1.0, 0.5), PerfectKernel(), budget)
 
 
@@ -232,12 +241,13 @@ def test_sweeps_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch):
         used.append(int(step))
         return sample(path, stream, step, chains, work=work)
 
-    def watch(path, kernel, stream, chains, x, beta, done, count, work):
-        used.extend(range(int(done) + 1, int(done) + count + 1))
-        return real(path, kernel, stream, chains, x, beta, done, count, work=work)
+    def watch(path, kernel, stream, chains, population, betas, legs, uniforms, done, work):
+        used.extend(range(int(done) + 1, int(done) + sum(leg.count for leg in legs) + 1))
+        given = path, kernel, stream, chains, population, betas, legs, uniforms, done
+        return real(*given, work=work)
 
-    real, sample = MODULE.run_at_beta, MODULE.programs.sample
-    monkeypatch.setattr(MODULE, "run_at_beta", watch)
+    real, sample = MODULE.visit, MODULE.programs.sample
+    monkeypatch.setattr(MODULE, "visit", watch)
     monkeypatch.setattr(MODULE.programs, "sample", start)
     terrain = survey_mixing(GaussianPath(1.0, 0.5), PerfectKernel(), budget=20_000)
     assert len(used) == len(set(used))

@@ -20,7 +20,7 @@ from annealz.engine.gpu import choose_fused
 from annealz.engine.gpu.chunk import Chains, Span
 from annealz.engine.observers import Slope
 
-__all__ = ["CAPACITY", "run_at_beta"]
+__all__ = ["CAPACITY", "fused_at_beta", "run_at_beta", "sweeps_at_beta"]
 
 CAPACITY = 512  # sweeps of a launch
 
@@ -57,16 +57,28 @@ def run_at_beta(
 
 @Compiled
 def _plain(path, kernel, stream, chains, x, beta, done, count):
+    slopes = jnp.zeros((CAPACITY, x.shape[0]), jnp.float32)
+    return sweeps_at_beta(path, kernel, stream, chains, x, beta, done, count, slopes, 0)
+
+
+def sweeps_at_beta(path, kernel, stream, chains, x, beta, done, count, slopes, row):
+    """The states after `count` sweeps, and the slopes with theirs in them from this row on; traced."""
+
     def sweep(k, held):
         x, slopes = held
         x = kernel.step(stream.at(done + k + 1, chains), x, path, beta)
-        return x, slopes.at[k].set(path.slope(x, beta))
+        return x, slopes.at[row + k].set(path.slope(x, beta))
 
-    return repeat(sweep, 0, count, (x, jnp.zeros((CAPACITY, x.shape[0]), jnp.float32)))
+    return repeat(sweep, 0, count, (x, slopes))
 
 
 @eqx.filter_jit
 def _fused(fused, stream, chains, x, beta, done, count):
+    return fused_at_beta(fused, stream, chains, x, beta, done, count)
+
+
+def fused_at_beta(fused, stream, chains, x, beta, done, count):
+    """The same by fused steps, of at most `CAPACITY` sweeps: the states, and slopes filled up; traced."""
     zeros = jnp.zeros(x.shape[0], jnp.float32)
     span = Span(done, done + count, jnp.int32(1), done + count, CAPACITY)
     betas = jnp.full(CAPACITY + 1, beta)

@@ -18,10 +18,9 @@ All chains use a stream of their own and enter no estimate.
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
@@ -29,7 +28,7 @@ from annealz.core.arrays import indices
 from annealz.core.failures import plainly
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
-from annealz.core.weights import effective_sample_size, log_mean, resample
+from annealz.core.weights import log_mean
 from annealz.engine.anneal import Progress
 from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
@@ -39,7 +38,16 @@ from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.terrain import Terrain
 from annealz.workflows.pilots.autocorrelation import Memory, measure_memory
-from annealz.workflows.pilots.run_at_beta import CAPACITY, run_at_beta
+from annealz.workflows.pilots.run_at_beta import CAPACITY
+from annealz.workflows.pilots.visits import (
+    MOST_KNOTS,
+    MOST_LEGS,
+    MOST_SWEEPS,
+    Leg,
+    Population,
+    Seen,
+    visit,
+)
 
 __all__ = ["LEAST_BUDGET", "survey_mixing"]
 
@@ -50,34 +58,41 @@ LEAST_BUDGET = 4 * _MIN_CHAINS * _MIN_KNOTS * _LEAST_SWEEPS
 _SHARES = (0.2, 0.4)  # of the budget, for rounds 1 and 2
 _BURN_IN = 0.2  # of a run at a knot
 _RESOLVED = 20.0  # a run of this many tau is long enough
-_RESAMPLE_BELOW = 0.5  # of the chains
 
 
 @dataclasses.dataclass
 class _Knot:
-    """The population at one knot: its last states, and the slopes so far."""
+    """The population at one knot: the slopes so far, in pieces."""
 
     beta: float
-    x: jax.Array
-    slopes: np.ndarray  # (sweeps, chains)
+    number: int
+    parts: list[np.ndarray] = dataclasses.field(default_factory=list)
+    length: int = 0
     _memory: Memory | None = None
 
-    def add(self, x: jax.Array, slopes: np.ndarray) -> None:
+    def add(self, slopes: np.ndarray) -> None:
         """More sweeps."""
-        self.x, self.slopes, self._memory = x, np.concatenate([self.slopes, slopes]), None
+        self.parts.append(_finite(slopes, self.beta))
+        self.length += len(slopes)
+        self._memory = None
 
     @property
     def memory(self) -> Memory:
         if self._memory is None:
-            kept = self.slopes[int(np.ceil(_BURN_IN * len(self.slopes))) :]
-            self._memory = measure_memory(kept if len(kept) > 1 else self.slopes)
+            slopes = np.concatenate(self.parts)
+            self.parts = [slopes]
+            is_zero = slopes < ZERO_DENSITY / 2  # no weight there, at any beta
+            if is_zero.any() and not is_zero.all():
+                slopes = np.where(is_zero, slopes[~is_zero].min(), slopes)
+            kept = slopes[int(np.ceil(_BURN_IN * self.length)) :]
+            self._memory = measure_memory(kept if len(kept) > 1 else slopes)
         return self._memory
 
     @property
     def is_resolved(self) -> bool:
         """Whether the run is long enough to resolve tau."""
         memory = self.memory
-        return not memory.is_bound and len(self.slopes) > _RESOLVED * memory.tau
+        return not memory.is_bound and self.length > _RESOLVED * memory.tau
 
 
 @as_task
@@ -127,10 +142,11 @@ class _Walk:
         self.piece = max(_LEAST_SWEEPS, min(64, int(_SHARES[1] * sweeps / self.num_knots) // 4))
         self.work = budget * self.path.sweep_size
         self.stream, self.chains = Stream(seed, "survey-mixing"), indices(self.num_chains)
-        self.generator = np.random.default_rng([seed, 1])
+        self.uniforms = np.random.default_rng([seed, 1]).random(2 * MOST_KNOTS)
         self.pace = Pace()
         self.done = 0  # sweeps of the population
         self.starts = 0  # chains, over all ways up
+        self.resamplings = 0
         self.log_z = np.nan  # by the last way up the path
         self.began = time.monotonic()
         self._report = on_progress
@@ -148,64 +164,78 @@ class _Walk:
         """One pass up the path, with a run at every knot."""
         self.done += 1
         self.starts += self.num_chains
-        x = programs.sample(
+        first = programs.sample(
             self.path, self.stream, np.int32(self.done), self.chains, work=self.work
         )
+        self.population, self.betas = Population.at_first(first, self.resamplings), betas
+        self.log_z, log_weights = self.path.log_z0, np.zeros(self.num_chains)
         length = max(share * self.budget / self.num_chains / len(betas), _LEAST_SWEEPS)
-        knots: list[_Knot] = []
-        log_weights = np.zeros(self.num_chains)
-        log_z = self.path.log_z0
-        for i, beta in enumerate(betas):
-            if i:
-                here = np.float32(betas[i - 1]), np.float32(beta)
-                jump = programs.log_ratio(self.path, x, *here, work=self.work)
-                log_weights = log_weights + _finite(jump, float(beta))
-                if effective_sample_size(log_weights) < _RESAMPLE_BELOW * self.num_chains:
-                    x = programs.rows(x, resample(log_weights, self.generator))
-                    log_z += log_mean(log_weights)
-                    log_weights = np.zeros(self.num_chains)
-            knot = _Knot(float(beta), x, np.empty((0, self.num_chains)))
-            self.sweep(
-                knot, min(math.ceil(length / self.piece), math.ceil(self.left / self.piece) - 1)
-            )
-            knots.append(knot)
-            x = knot.x
-        self.log_z = log_z + log_mean(log_weights)
-        return [knot for knot in knots if len(knot.slopes) > 1]
+        most, left = math.ceil(length / self.piece), self.left
+        legs = []
+        for i in range(len(betas)):
+            count = self.piece * max(min(most, math.ceil(left / self.piece) - 1), 0)
+            legs.append(Leg(max(i - 1, 0), i, count))
+            left -= count
+        knots = [_Knot(float(beta), i) for i, beta in enumerate(betas)]
+        for seen in self.take(legs):
+            knot = knots[seen.leg.knot]
+            log_weights = log_weights + _finite(seen.jump, knot.beta)
+            self.resamplings += seen.is_resampled
+            if seen.is_resampled:
+                self.log_z += log_mean(log_weights)
+                log_weights = np.zeros(self.num_chains)
+            knot.add(seen.slopes)
+        self.log_z += log_mean(log_weights)
+        return [knot for knot in knots if knot.length > 1]
 
     def lengthen(self, knots: list[_Knot]) -> None:
         """Run on where tau is not resolved, the shortest first, until all are or the budget is spent."""
         pending = [knot for knot in knots if not knot.is_resolved]
-        while pending and self.left >= self.piece:
-            knot = min(pending, key=lambda knot: len(knot.slopes))
-            self.sweep(knot, min(-(-len(knot.slopes) // (2 * self.piece)), self.left // self.piece))
-            if knot.is_resolved:
-                pending.remove(knot)
+        while legs := self._longer(pending):
+            for seen in self.take(legs):
+                next(knot for knot in pending if knot.number == seen.leg.knot).add(seen.slopes)
+            pending = [knot for knot in pending if not knot.is_resolved]
 
-    def sweep(self, knot: _Knot, num_pieces: int) -> None:
-        """So many pieces of the run at a knot, as many at a time as the clock allows."""
-        left = num_pieces * self.piece
-        while left > 0:
-            count = self.pace.take(min(left, CAPACITY))
-            with self.pace:
-                self._sweep(knot, count)
+    def _longer(self, pending: list[_Knot]) -> list[Leg]:
+        """Half as long again each, the shortest first, up to one whose own slopes decide what is next."""
+        legs, left, longest = [], self.left, math.inf
+        for knot in sorted(pending, key=lambda knot: knot.length):
+            count = min(-(-knot.length // (2 * self.piece)), left // self.piece) * self.piece
+            if not count or knot.length >= longest:
+                break
+            legs.append(Leg(knot.number, knot.number, count))
             left -= count
+            longest = min(longest, knot.length + count)
+        return legs
 
-    def _sweep(self, knot: _Knot, count: int) -> None:
-        x, slopes = run_at_beta(
-            self.path, self.kernel, self.stream, self.chains, knot.x, knot.beta, self.done, count,
-            work=self.work,
-        )  # fmt: skip
-        slopes = _finite(slopes, knot.beta)
-        is_zero = slopes < ZERO_DENSITY / 2  # no weight there, at any beta
-        if is_zero.any() and not is_zero.all():
-            slopes = np.where(is_zero, slopes[~is_zero].min(), slopes)
-        knot.add(x, slopes)
-        self.done += count
-        if self._report is not None:
-            self._report(
-                Progress(self.done, self.budget // self.num_chains, np.nan, np.nan, "pilot")
-            )
+    def take(self, legs: list[Leg]) -> Iterator[Seen]:
+        """What these legs show, as many of their sweeps at a time as the clock allows."""
+        while legs:
+            now, legs = _cut(legs, self.pace.take(min(sum(leg.count for leg in legs), MOST_SWEEPS)))
+            with self.pace:
+                self.population, seen = visit(
+                    self.path, self.kernel, self.stream, self.chains, self.population, self.betas,
+                    now, self.uniforms, self.done, work=self.work,
+                )  # fmt: skip
+            self.done += sum(leg.count for leg in now)
+            if self._report is not None:
+                total = self.budget // self.num_chains
+                self._report(Progress(self.done, total, np.nan, np.nan, "pilot"))
+            yield from seen
+
+
+def _cut(legs: list[Leg], count: int) -> tuple[list[Leg], list[Leg]]:
+    """Legs of so many sweeps for one launch, and what is left of them."""
+    now: list[Leg] = []
+    legs = list(legs)
+    while legs and len(now) < MOST_LEGS and (count or not legs[0].count):
+        leg = legs.pop(0)
+        taken = min(leg.count, count, CAPACITY)
+        now.append(leg._replace(count=taken))
+        count -= taken
+        if taken < leg.count:
+            legs.insert(0, Leg(leg.knot, leg.knot, leg.count - taken))
+    return now, legs
 
 
 def _finite(values: ArrayLike, beta: float) -> np.ndarray:
@@ -254,7 +284,7 @@ def _knots(terrain: Terrain, count: int) -> np.ndarray:
 def _terrain(knots: list[_Knot], walk: _Walk) -> Terrain:
     memories = [knot.memory for knot in knots]
     independent = [
-        walk.num_chains * (1 - _BURN_IN) * len(knot.slopes) / max(memory.tau, 1.0)
+        walk.num_chains * (1 - _BURN_IN) * knot.length / max(memory.tau, 1.0)
         for knot, memory in zip(knots, memories, strict=True)
     ]
     return Terrain(
