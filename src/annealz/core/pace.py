@@ -10,13 +10,14 @@ _MOST_GROWTH = 64  # from one piece to the next
 class Pace:
     """The length of the next piece, by the clock, unless it is fixed.
 
-    The first piece is not counted: it is compiled. An interrupt is answered within about `seconds`, which
-    is what a piece should take.
+    The first piece, of length `first`, may have been compiled: it makes the next one longer if it was quick
+    all the same, and never shorter. An interrupt is answered within about `seconds`, which is what a piece
+    should take.
     """
 
-    def __init__(self, fixed: int | None = None, seconds: float = 0.25):
+    def __init__(self, fixed: int | None = None, seconds: float = 0.25, first: int = 8):
         self._seconds = seconds
-        self.length = fixed or 8
+        self.length = fixed or first
         self._is_fixed = fixed is not None
         self._is_compiled = False
 
@@ -25,9 +26,10 @@ class Pace:
 
     def __exit__(self, *_) -> None:
         spent = max(time.monotonic() - self._began, 1e-4)
-        if self._is_compiled and not self._is_fixed:
+        if not self._is_fixed:
             ideal = self._asked * self._seconds / spent
-            self.length = int(min(max(ideal, 1), _MOST_GROWTH * self.length))
+            least = 1 if self._is_compiled else self.length
+            self.length = int(min(max(ideal, least), _MOST_GROWTH * self.length))
         self._is_compiled = True
 
     def take(self, limit: int) -> int:

@@ -16,6 +16,8 @@ cores take.
 Elsewhere the matrix is held as it is.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -57,7 +59,7 @@ class BinaryProduct(eqx.Module):
         self.shape = (units, outputs)
         self.is_split = platform() == "gpu" if is_split is None else is_split
         if self.is_split:
-            self.matrix, self.scale = _split(np.asarray(matrix, np.float64), self._is_wide)
+            self.matrix, self.scale = _split(np.asarray(matrix, np.float32), self._is_wide)
         else:
             self.matrix, self.scale = on_device(matrix), on_device(1)
 
@@ -83,18 +85,21 @@ class BinaryProduct(eqx.Module):
     @property
     def terms(self) -> tuple[Float[Array, "units outputs"], Float[Array, "units outputs"]]:
         """High and low, where M is split."""
+        return self._terms(self.matrix)
+
+    def _terms(self, both: Any) -> tuple[Any, Any]:
         units, outputs = self.shape
         if self._is_wide:
-            half = self.matrix.shape[1] // 2
-            return self.matrix[:units, :outputs], self.matrix[:units, half : half + outputs]
-        return self.matrix[:units, :outputs], self.matrix[units : 2 * units, :outputs]
+            half = both.shape[1] // 2
+            return both[:units, :outputs], both[:units, half : half + outputs]
+        return both[:units, :outputs], both[units : 2 * units, :outputs]
 
     def dense(self) -> np.ndarray:
         """M itself, float64 (units, outputs), as it is held."""
         if not self.is_split:
             return np.asarray(self.matrix, np.float64)
-        high, low = (np.asarray(term, np.float64) for term in self.terms)
-        return float(self.scale) * (high + low)
+        high, low = (term.astype(np.float32) for term in self._terms(np.asarray(self.matrix)))
+        return float(self.scale) * (high.astype(np.float64) + low)
 
     @property
     def _is_wide(self) -> bool:
@@ -103,7 +108,7 @@ class BinaryProduct(eqx.Module):
 
 
 def _split(exact: np.ndarray, is_wide: bool) -> tuple[Float[Array, "..."], Float[Array, ""]]:
-    """([high low] or [high; low], 2^e)."""
+    """([high low] or [high; low], 2^e), of float32 numbers: what is done with them here is exact."""
     exponent = int(np.frexp(np.abs(exact).max(initial=0.0))[1]) - _LARGEST_EXPONENT
     scaled = np.ldexp(exact, -exponent)
     high = scaled.astype(np.float16)

@@ -29,6 +29,7 @@ from annealz.engine.resampling import Resampling
 
 __all__ = [
     "CHUNK_CAPACITY",
+    "FUSED_RECORD_CAPACITY",
     "RECORD_CAPACITY",
     "Block",
     "Chunk",
@@ -43,6 +44,7 @@ __all__ = [
 
 CHUNK_CAPACITY = 32768  # steps a compiled chunk can hold
 RECORD_CAPACITY = 256  # records a compiled chunk can hold
+FUSED_RECORD_CAPACITY = 1024  # of the slope alone
 _ROUND_STEPS = {"gpu": 16}  # steps a round of known length, by platform; elsewhere none
 
 
@@ -201,7 +203,7 @@ def advance_fused(fused, path, stream: Stream, block: Block, chunk: Chunk):
     """The same by fused steps, which record the slope and nothing else."""
     chains, is_real = chunk.chains(block)
     held = Chains(chains, path.restore(block.x), block.log_weights, block.compensation)
-    span = Span(chunk.start, chunk.stop, chunk.every, chunk.last, RECORD_CAPACITY)
+    span = Span(chunk.start, chunk.stop, chunk.every, chunk.last, FUSED_RECORD_CAPACITY)
     held, (log_weights, compensation, slope) = fused(stream, held, chunk.betas, span)
     records = jax.vmap(lambda w, c, u: _summary(w, c, {"slope": u}, is_real))(
         log_weights, compensation, slope

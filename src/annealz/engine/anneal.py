@@ -30,7 +30,7 @@ from jaxtyping import ArrayLike
 from annealz.core.failures import plainly
 from annealz.core.pace import Pace
 from annealz.core.random import check_seed
-from annealz.engine.advance import CHUNK_CAPACITY, RECORD_CAPACITY, Block
+from annealz.engine.advance import CHUNK_CAPACITY, Block
 from annealz.engine.blocks import check_memory, gather, last_states, log_weights_of
 from annealz.engine.checkpoint import Checkpoint, Saver, Standing
 from annealz.engine.cluster.current import clustered
@@ -162,7 +162,7 @@ def anneal(
     if checkpoint is not None:
         kept = Checkpoint(Path(checkpoint), work.digest(*(() if draws is None else (draws,))))
     with open_blocks(work) as blocks:
-        pace = Pace(chunk_steps, blocks.span_seconds)
+        pace = Pace(chunk_steps, blocks.span_seconds, work.first_steps)
         return _run(work, blocks, draws, Saver(kept, checkpoint_seconds), pace, on_progress)
 
 
@@ -175,7 +175,7 @@ def _run(
     on_progress: Callable[[Progress], None] | None,
 ) -> Run:
     now = _begin(work, blocks, draws, saver)
-    limit = min(CHUNK_CAPACITY, (RECORD_CAPACITY - 1) * work.every)
+    limit = min(CHUNK_CAPACITY, (work.record_capacity - 1) * work.every)
 
     def standing() -> Standing | None:
         step, records = now

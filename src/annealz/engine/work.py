@@ -12,6 +12,8 @@ import numpy as np
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.engine.advance import (
+    FUSED_RECORD_CAPACITY,
+    RECORD_CAPACITY,
     Block,
     Chunk,
     Record,
@@ -32,6 +34,8 @@ from annealz.paths.abstract import AbstractPath
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["InBlocks", "Part", "Work"]
+
+_FIRST_STEPS, _FIRST_FUSED = 8, 2048  # fused ones take microseconds each
 
 
 class Part(NamedTuple):
@@ -120,6 +124,20 @@ class Work:
         fused = choose_fused(self.path, kernel, self.observers, self.resampling, self.blocks[1])
         stream = Stream(self.seed, self.purpose)
         return self.path.unnamed(), kernel, self.observers, stream, fused
+
+    @property
+    def is_fused(self) -> bool:
+        return self.given[-1] is not None
+
+    @property
+    def record_capacity(self) -> int:
+        """Records that a chunk can hold."""
+        return FUSED_RECORD_CAPACITY if self.is_fused else RECORD_CAPACITY
+
+    @property
+    def first_steps(self) -> int:
+        """Of the first chunk, before anything is known of its time."""
+        return _FIRST_FUSED if self.is_fused else _FIRST_STEPS
 
     def fresh(self) -> "Work":
         """The same run, with nothing that was made on this machine."""

@@ -22,8 +22,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from annealz.core.arrays import on_device
+from annealz.core.devices import platform
 from annealz.core.names import MARGINALS
 from annealz.core.products import BinaryProduct
+from annealz.core.recent import Recent
 from annealz.core.units import BernoulliUnits
 from annealz.paths.abstract import AbstractBipartitePath
 from annealz.paths.bases.abstract import AbstractBase
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from annealz.models.rbm import RBM
 
 __all__ = ["GeometricPath"]
+
+_to_state = Recent(2)  # products that all paths of a model share
 
 
 class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
@@ -95,7 +99,8 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
         self.state_bias, self.state_bias_change = on_device(state0), on_device(change)
         self.latent_bias, self.latent_bias_change = on_device(latent0), on_device(latent1 - latent0)
         self.to_latent = BinaryProduct(np.concatenate([weights, change[None]]).T)
-        self.to_state = BinaryProduct(weights)
+        of = model.weights, marginal, platform()
+        self.to_state = _to_state.get(of, lambda: BinaryProduct(weights))
 
     @property
     def num_units(self) -> int:

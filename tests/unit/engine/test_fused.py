@@ -203,7 +203,7 @@ def test_the_largest_field_bounds_all_of_them():
     fields = states @ path.to_latent.dense()[:, :-1] + np.asarray(path.latent_bias_change)
     assert (
         np.abs(fields).max()
-        <= largest_field(path.to_latent.dense(), path)
+        <= largest_field(path.to_state.dense(), path)
         <= 4 * np.abs(fields).max()
     )
 

@@ -11,11 +11,12 @@ runs of an estimate share the arrays of a path, and so the last ones are kept.
 """
 
 import os
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 
 from annealz.core.devices import local_devices
+from annealz.core.recent import Recent
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.large import LargeSteps
 from annealz.engine.gpu.large import fits as fits_large
@@ -30,8 +31,7 @@ __all__ = ["choose_fused", "has_fused_steps"]
 _FEW_CHAINS = 12_288  # per block, of the larger models: up to so many are run faster by groups
 _OLDEST_JAX = (0, 10)  # whose Mosaic can do what streaming weights need
 Kind = Literal["small", "large", "many"]
-_last: list[tuple[Kind, list[Any], Any]] = []  # of two paths at most, with their arrays
-_MOST_KEPT = 2  # the first path, and that of the second opinion
+_steps = Recent(4)  # of the first path, and of those that a second opinion could take
 _CAPABILITY = "9.0"  # of NVIDIA's GPUs, on which the fused steps were measured
 
 
@@ -73,17 +73,13 @@ def _kind(path: GeometricPath, num_chains: int, num_processors: int) -> Kind | N
 
 
 def _prepared(kind: Kind, path: GeometricPath, num_processors: int):
-    arrays = jax.tree.leaves(path)
-    for held, others, steps in _last:
-        if held == kind and all(a is b for a, b in zip(arrays, others, strict=True)):
-            return steps
-    if kind == "small":
-        steps = SmallSteps(path)
-    elif kind == "large":
-        steps = LargeSteps(path, num_processors)
-    else:
+    def make():
+        if kind == "small":
+            return SmallSteps(path)
+        if kind == "large":
+            return LargeSteps(path, num_processors)
         from annealz.engine.gpu.many import ManySteps
 
-        steps = ManySteps(path)
-    _last[:] = [(kind, arrays, steps), *_last[: _MOST_KEPT - 1]]
-    return steps
+        return ManySteps(path)
+
+    return _steps.get([kind, *jax.tree.leaves(path)], make)

@@ -44,8 +44,8 @@ class Span(NamedTuple):
 
 
 def largest_field(matrix: np.ndarray, path: GeometricPath) -> float:
-    """More than any field of a latent unit can be; `matrix` is that of the product with the state."""
-    weights = np.abs(matrix[:, :-1]).sum(0)
+    """More than any field of a latent unit can be; `matrix` (latent, units) holds the weights."""
+    weights = np.abs(matrix).sum(1)
     return float((weights + np.abs(np.asarray(path.latent_bias_change, np.float64))).max())
 
 

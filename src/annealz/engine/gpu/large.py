@@ -29,6 +29,7 @@ from jaxtyping import Array, Float, Int8
 
 from annealz.core.arrays import on_device
 from annealz.core.random import Stream
+from annealz.core.recent import Recent
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chunk import NEVER, Chains, Span, fused_chunk, largest_field
 from annealz.engine.gpu.integers import signed_bytes
@@ -62,18 +63,16 @@ class LargeSteps(eqx.Module):
     num_groups: int = eqx.field(static=True)
 
     def __init__(self, path: GeometricPath, num_processors: int):
-        matrix = path.to_latent.dense()  # (units, latent + 1)
-        units, outputs = matrix.shape
-        wide, high = (8 * _MEMBERS * _tiles(size) for size in matrix.shape)
-        padded = np.pad(matrix, ((0, wide - units), (0, high - outputs)))
-        self.up, up_scale = _shares(padded.T)
-        padded[:, outputs - 1] = 0
-        self.down, down_scale = _shares(padded)
+        shared = _shared.get([path.to_state.matrix], lambda: _of_weights(path))
+        weights, up, up_scale, self.down, down_scale = shared
+        change = np.asarray(path.state_bias_change, np.float64)
+        outputs = path.to_latent.shape[1]
+        self.up, up_scale = _with_row(up, up_scale, outputs - 1, change)
         latent = (path.latent_bias, 0), (path.latent_bias_change, 0)
         state = (path.state_bias, NEVER), (path.state_bias_change, 0)
         self.latent = _vectors(up_scale, latent)
         self.state = _vectors(down_scale, state)
-        self.largest = on_device([largest_field(matrix, path)])
+        self.largest = on_device([largest_field(weights, path)])
         self.num_latent, self.num_groups = outputs - 1, num_processors // _MEMBERS
 
     def __call__(self, stream: Stream, chains: Chains, betas, span: Span):
@@ -123,6 +122,37 @@ def _num_rows(tiles: int) -> int:
     return rows if rows <= 32 else -(-rows // 16) * 16
 
 
+_shared = Recent(2)  # what all paths of a model have in common
+
+
+def _of_weights(path: GeometricPath):
+    """What all paths of a model share: its weights, those of the members for both products, and scales."""
+    weights = path.to_state.dense()  # (latent, units)
+    latent, units = weights.shape
+    sizes = [8 * _MEMBERS * _tiles(size) for size in (latent + 1, units)]
+    padded = np.pad(
+        weights, [(0, size - have) for size, have in zip(sizes, weights.shape, strict=True)]
+    )
+    up, up_scale = _shares(padded)
+    down, down_scale = _shares(padded.T)
+    return weights, up, up_scale, on_device(down, np.int8), down_scale
+
+
+def _with_row(shares: np.ndarray, scale: np.ndarray, row: int, weights: np.ndarray):
+    """The same with one more row of weights: what drives the state is an output of the product up, too."""
+    rest = len(scale) // (8 * _MEMBERS)  # tiles of outputs, a member
+    member, tile, place = row // (8 * rest), row // 8 % rest, row % 8
+    inner = shares.shape[1] // (_MEMBERS // 4)
+    padded = np.pad(weights, (0, 8 * _MEMBERS * inner - weights.size))
+    terms, own = signed_bytes(padded[None])
+    cut = terms.reshape(3, _MEMBERS // 4, 4, inner, 4, 2).transpose(1, 3, 0, 5, 4, 2)
+    shares, scale = shares.copy(), scale.copy()
+    here = shares[member].reshape(_MEMBERS // 4, inner, -1, 2, 8, 4, 4)
+    here[:, :, tile : 3 * rest : rest, :, place] = cut
+    scale[row] = own[0]
+    return on_device(shares, np.int8), scale
+
+
 def _shares(matrix: np.ndarray):
     """The members' weights (outputs, inputs) as bytes in the order of a product, and the outputs' scales.
 
@@ -135,7 +165,7 @@ def _shares(matrix: np.ndarray):
     cut = cut.transpose(1, 4, 6, 0, 2, 8, 3, 7, 5)
     cut = cut.reshape(_MEMBERS, _MEMBERS // 4 * inner, 3 * tiles, 256)
     fill = _num_rows(tiles) // 8 - 3 * tiles
-    return on_device(np.pad(cut, ((0, 0), (0, 0), (0, fill), (0, 0))), np.int8), scale
+    return np.pad(cut, ((0, 0), (0, 0), (0, fill), (0, 0))), scale
 
 
 def _vectors(scale: np.ndarray, vectors) -> Float[Array, "members 3 units"]:

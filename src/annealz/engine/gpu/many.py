@@ -85,7 +85,7 @@ class ManySteps(eqx.Module):
         self.latent = (up_scale, jnp.pad(path.latent_bias, right), change)
         bias = jnp.pad(path.state_bias, below, constant_values=NEVER)
         self.state = (down_scale, bias, jnp.pad(path.state_bias_change, below))
-        self.largest = jnp.full(1, largest_field(matrix, path), jnp.float32)
+        self.largest = jnp.full(1, largest_field(matrix[:, :-1].T, path), jnp.float32)
         self.num_latent, self.interpret = latent, interpret
 
     def __call__(self, stream: Stream, chains: Chains, betas, span: Span):

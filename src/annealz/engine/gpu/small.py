@@ -66,7 +66,7 @@ class SmallSteps(eqx.Module):
         bias = np.pad(path.state_bias, (0, 16 * tiles - units), constant_values=NEVER)
         self.state_power = on_device(-LOG2_E * bias)
         self.latent_bias, self.latent_change = path.latent_bias, path.latent_bias_change
-        largest = largest_field(product.dense(), path)
+        largest = largest_field(product.dense()[:, :-1].T, path)
         self.scalars = on_device([float(product.scale), largest])
 
     def __call__(self, stream: Stream, chains: Chains, betas, span: Span):

@@ -12,6 +12,7 @@ where they end changes a bit.
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -83,15 +84,16 @@ def visit(
     A leg takes at most `CAPACITY` sweeps, and all together at most `MOST_SWEEPS`. `uniforms` are those of
     all resamplings; `done` is the number of sweeps that the stream has been used for.
     """
-    given = np.zeros((3, MOST_LEGS), np.int32)
-    given[:, : len(legs)] = np.array(legs, np.int32).T
-    places = np.zeros(MOST_KNOTS, np.float32)
-    places[: len(betas)] = betas
+    whole, real = np.zeros((MOST_LEGS, 3), np.int32), np.zeros((MOST_LEGS, 2), np.float32)
+    whole[: len(legs)] = legs
+    real[: len(legs)] = [(betas[leg.start], betas[leg.knot]) for leg in legs]
+    way = whole, real, np.int32(len(legs)), uniforms.astype(np.float32), np.int32(done)
     fused = choose_fused(path, kernel, {"slope": Slope()}, None, len(chains))
-    way = given, np.int32(len(legs)), places, uniforms.astype(np.float32), np.int32(done)
-    take, who = (_plain, (path, kernel)) if fused is None else (_fused, (path, fused))
-    options = {"work": work} if fused is None else {}
-    population, *seen = take(*who, stream, chains, population, *way, **options)
+    if fused is None:
+        taken = _plain(path, kernel, stream, chains, population, *way, work=work)
+    else:
+        taken = _fused(path, fused, stream, chains, population, *way)
+    population, *seen = taken
     jumps, resampled, slopes = jax.device_get(seen)
     ends = np.cumsum([leg.count for leg in legs])
     return population, [
@@ -107,49 +109,51 @@ def _at_first(x, num_resamplings):
 
 
 @Compiled
-def _plain(path, kernel, stream, chains, population, legs, num_legs, betas, uniforms, done):
+def _plain(path, kernel, stream, chains, population, *way):
     def sweep(x, beta, done, count, slopes, row):
         return sweeps_at_beta(path, kernel, stream, chains, x, beta, done, count, slopes, row)
 
-    return _visited(path, sweep, population, legs, num_legs, betas, uniforms, done)
+    return _visited(path, sweep, population, *way)
 
 
 @eqx.filter_jit
-def _fused(path, fused, stream, chains, population, legs, num_legs, betas, uniforms, done):
+def _fused(path, fused, stream, chains, population, *way):
     def sweep(x, beta, done, count, slopes, row):
         x, here = fused_at_beta(fused, stream, chains, x, beta, done, count)
         return x, jax.lax.dynamic_update_slice(slopes, here, (row, 0))
 
-    return _visited(path, sweep, population, legs, num_legs, betas, uniforms, done)
+    return _visited(path, sweep, population, *way)
 
 
-def _visited(path, sweep, population: Population, legs, num_legs, betas, uniforms, done):
+def _visited(path, sweep, population: Population, whole, real, num_legs, uniforms, first):
     num_chains = population.log_weights.shape[0]
+    at = partial(jax.lax.dynamic_index_in_dim, keepdims=False)
+    put = jax.lax.dynamic_update_index_in_dim
 
     def take(i, held):
-        population, done, row, jumps, resampled, slopes = held
-        start, knot, count = legs[0, i], legs[1, i], legs[2, i]
-        x = population.states[start]
-        jump = jnp.where(start == knot, 0, path.log_ratio(x, betas[start], betas[knot]))
+        population, row, jumps, resampled, slopes = held
+        (start, knot, count), (beta0, beta1) = at(whole, i), at(real, i)
+        x = at(population.states, start)
+        jump = jnp.where(start == knot, 0, path.log_ratio(x, beta0, beta1))
         log_weights = population.log_weights + jump
         weights = jnp.exp(log_weights - log_weights.max())
         is_due = weights.sum() ** 2 < _RESAMPLE_BELOW * num_chains * (weights**2).sum()
         used = population.num_resamplings
-        point = jax.lax.dynamic_slice(uniforms, (used,), (1,))[None]
+        point = at(uniforms, used).reshape(1, 1)
         x = jax.lax.cond(is_due, lambda x: x[ancestors(weights[None], point)[0]], lambda x: x, x)
-        x, slopes = sweep(x, betas[knot], done, count, slopes, row)
+        x, slopes = sweep(x, beta1, first + row, count, slopes, row)
         population = Population(
-            jax.lax.dynamic_update_index_in_dim(population.states, x, knot, 0),
+            put(population.states, x, knot, 0),
             jnp.where(is_due, 0, log_weights),
             used + is_due,
         )
-        jumps, resampled = jumps.at[i].set(jump), resampled.at[i].set(is_due)
-        return population, done + count, row + count, jumps, resampled, slopes
+        jumps, resampled = put(jumps, jump, i, 0), put(resampled, is_due, i, 0)
+        return population, row + count, jumps, resampled, slopes
 
     empty = (
         jnp.zeros((MOST_LEGS, num_chains), jnp.float32),
         jnp.zeros(MOST_LEGS, bool),
         jnp.zeros((MOST_SWEEPS + CAPACITY, num_chains), jnp.float32),  # the last leg is filled up
     )
-    held = jax.lax.fori_loop(0, num_legs, take, (population, done, jnp.int32(0), *empty))
-    return held[0], *held[3:]
+    population, _, *seen = jax.lax.fori_loop(0, num_legs, take, (population, jnp.int32(0), *empty))
+    return population, *seen
