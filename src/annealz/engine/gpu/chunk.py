@@ -65,7 +65,7 @@ def fused_chunk(
     v = jnp.pad(chains.x.astype(jnp.int8), ((0, fill), (0, width - units)))
     pair = (jnp.pad(a, (0, fill)) for a in (chains.log_weights, chains.compensation))
     records = (jnp.zeros((span.capacity, count + fill), jnp.float32) for _ in range(3))
-    length = max(16, min(_LONGEST_PIECE, _MOST_KEYS // len(indices)))
+    length = max(16, min(_LONGEST_PIECE, _MOST_KEYS // len(indices), len(betas) - 1))
     betas = jnp.pad(betas, (0, length))
 
     def piece(i, held):
