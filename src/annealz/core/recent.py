@@ -9,8 +9,8 @@ __all__ = ["Recent"]
 class Recent:
     """The last few values that were made, each with what it was made of.
 
-    What it was made of is compared by identity: it is held as long as the value, so that no other object
-    can take its place.
+    Names are compared, everything else is by identity the same: it is held as long as the value, so that no
+    other object can take its place.
     """
 
     def __init__(self, size: int):
@@ -21,8 +21,12 @@ class Recent:
         """The value made of these objects, made if it is not held."""
         of = tuple(of)
         for others, value in self._held:
-            if len(others) == len(of) and all(a is b for a, b in zip(of, others, strict=True)):
+            if len(others) == len(of) and all(map(_is_same, of, others)):
                 return value
         value = make()
         self._held = [(of, value), *self._held[: self._size - 1]]
         return value
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (isinstance(one, str) and isinstance(other, str) and one == other)
