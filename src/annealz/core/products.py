@@ -16,7 +16,7 @@ cores take.
 Elsewhere the matrix is held as it is.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -53,15 +53,30 @@ class BinaryProduct(eqx.Module):
     is_split: bool = eqx.field(static=True)
 
     def __init__(
-        self, matrix: Float[Array | np.ndarray, "units outputs"], is_split: bool | None = None
+        self,
+        matrix: "Float[Array | np.ndarray, 'units outputs'] | _Halves",
+        is_split: bool | None = None,
     ):
-        units, outputs = matrix.shape
-        self.shape = (units, outputs)
-        self.is_split = platform() == "gpu" if is_split is None else is_split
-        if self.is_split:
-            self.matrix, self.scale = _split(np.asarray(matrix, np.float32), self._is_wide)
+        if is_split is None:
+            is_split = isinstance(matrix, _Halves) or platform() == "gpu"
+        self.shape, self.is_split = matrix.shape, is_split
+        if is_split:
+            halves = matrix if isinstance(matrix, _Halves) else _Halves.of(matrix)
+            self.matrix = on_device(halves.arranged(self._is_wide), np.float16)
+            self.scale = on_device(np.ldexp(1.0, halves.exponent))
         else:
             self.matrix, self.scale = on_device(matrix), on_device(1)
+
+    def transposed(
+        self, matrix: Float[np.ndarray, "units outputs"], column: Float[np.ndarray, " outputs"]
+    ) -> "BinaryProduct":
+        """x -> x [M^T column], of the M that this is the product of: halves of M are not made again."""
+        if self.is_split:
+            high, low = (term.T for term in self._terms(np.asarray(self.matrix)))
+            halves = _Halves(high, low, int(np.frexp(float(self.scale))[1]) - 1)
+            if halves.holds(column):
+                return BinaryProduct(halves.with_column(column))
+        return BinaryProduct(np.concatenate([matrix, column[None]]).T, self.is_split)
 
     @property
     def state_dtype(self):
@@ -107,17 +122,48 @@ class BinaryProduct(eqx.Module):
         return self.shape[1] < self.shape[0]
 
 
-def _split(exact: np.ndarray, is_wide: bool) -> tuple[Float[Array, "..."], Float[Array, ""]]:
-    """([high low] or [high; low], 2^e), of float32 numbers: what is done with them here is exact."""
-    exponent = int(np.frexp(np.abs(exact).max(initial=0.0))[1]) - _LARGEST_EXPONENT
-    scaled = np.ldexp(exact, -exponent)
-    high = scaled.astype(np.float16)
-    low = (scaled - high).astype(np.float16)
-    if is_wide:
-        both = np.concatenate([_filled(high, axis=1), _filled(low, axis=1)], axis=1)
-    else:
-        both = _filled(np.concatenate([high, low]), axis=1)
-    return on_device(_filled(both, axis=0), np.float16), on_device(np.ldexp(1.0, exponent))
+class _Halves(NamedTuple):
+    """High and low of a float32 matrix, and e: what is done with its numbers here is exact."""
+
+    high: np.ndarray
+    low: np.ndarray
+    exponent: int
+
+    @classmethod
+    def of(cls, matrix: Any, exponent: int | None = None) -> "_Halves":
+        exact = np.asarray(matrix, np.float32)
+        exponent = _exponent(exact) if exponent is None else exponent
+        scaled = np.ldexp(exact, -exponent)
+        high = scaled.astype(np.float16)
+        return cls(high, (scaled - high).astype(np.float16), exponent)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        units, outputs = self.high.shape
+        return units, outputs
+
+    def holds(self, column: np.ndarray) -> bool:
+        """Whether numbers of this size leave e as it is."""
+        return _exponent(column) <= self.exponent
+
+    def with_column(self, column: np.ndarray) -> "_Halves":
+        """The same with one more output."""
+        more = _Halves.of(column[:, None], self.exponent)
+        pairs = (self.high, more.high), (self.low, more.low)
+        return _Halves(*(np.concatenate(pair, axis=1) for pair in pairs), self.exponent)
+
+    def arranged(self, is_wide: bool) -> np.ndarray:
+        """[high low] or [high; low], filled up."""
+        if is_wide:
+            both = np.concatenate([_filled(term, axis=1) for term in self[:2]], axis=1)
+        else:
+            both = _filled(np.concatenate(self[:2]), axis=1)
+        return _filled(both, axis=0)
+
+
+def _exponent(exact: np.ndarray) -> int:
+    """e, such that the largest number lies between 2^13 and 2^14 times 2^e."""
+    return int(np.frexp(np.abs(exact).max(initial=0.0))[1]) - _LARGEST_EXPONENT
 
 
 def _filled(matrix: np.ndarray, axis: int) -> np.ndarray:

@@ -98,9 +98,9 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
         change = state1 - state0
         self.state_bias, self.state_bias_change = on_device(state0), on_device(change)
         self.latent_bias, self.latent_bias_change = on_device(latent0), on_device(latent1 - latent0)
-        self.to_latent = BinaryProduct(np.concatenate([weights, change[None]]).T)
         of = model.weights, marginal, platform()
         self.to_state = _to_state.get(of, lambda: BinaryProduct(weights))
+        self.to_latent = self.to_state.transposed(weights, change)
 
     @property
     def num_units(self) -> int:

@@ -112,3 +112,19 @@ def test_the_engine_in_the_forms_of_a_gpu(gpu_forms, marginal: str, seed: int):
     assert runs[0].states.dtype == np.uint8
     weights = np.exp(runs[0].log_weights + runs[0].log_z0 - exact_log_z(model))
     assert_within_mc_error(weights.mean(), 1.0, weights.std() / np.sqrt(weights.size))
+
+
+@pytest.mark.parametrize(
+    "scale", [0.1, 100.0]
+)  # of a column that leaves the exponent, and one that does not
+@pytest.mark.parametrize("is_split", [False, True])
+def test_the_transposed_product_is_that_of_the_matrix(scale: float, is_split: bool):
+    """With one more column: the same numbers as if it had been made of both."""
+    generator = np.random.default_rng(0)
+    matrix = generator.normal(size=(40, 70)).astype(np.float32)
+    column = (scale * generator.normal(size=70)).astype(np.float32)
+    one = BinaryProduct(matrix, is_split=is_split).transposed(matrix, column)
+    other = BinaryProduct(np.concatenate([matrix, column[None]]).T, is_split=is_split)
+    assert (one.shape, one.is_split) == (other.shape, other.is_split)
+    np.testing.assert_array_equal(one.matrix, other.matrix)
+    np.testing.assert_array_equal(one.scale, other.scale)

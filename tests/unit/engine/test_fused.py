@@ -293,9 +293,9 @@ class TestChoice:
         assert self.choose(path) is first
         assert self.choose(path.unnamed()) is first  # the same arrays
         assert self.choose(other) is not first
-        assert self.choose(path) is first  # of two paths
-        self.choose(other)
-        self.choose(third)
+        assert self.choose(path) is first  # of several paths
+        for _ in range(4):
+            self.choose(GeometricPath(third.base, random_rbm(20, 30)))
         assert self.choose(path) is not first
 
     def test_not_where_every_step_must_be_seen(self):

@@ -77,10 +77,14 @@ def fused_chunk(
         left = jnp.minimum(span.stop - first, length)
         return tuple(take(left.reshape(1), span.slots(first, length), window, keys, held))
 
-    pieces = -(-(span.stop - span.start) // length)
-    v, *pair, log_weights, compensation, slope = jax.lax.fori_loop(
-        0, pieces, piece, (v, *pair, *records)
-    )
+    held = (v, *pair, *records)
+    if (
+        len(betas) <= 2 * length + 1
+    ):  # one piece, without a loop that asks the host whether to go on
+        held = piece(0, held)
+    else:
+        held = jax.lax.fori_loop(0, -(-(span.stop - span.start) // length), piece, held)
+    v, *pair, log_weights, compensation, slope = held
     x = v[:count, :units].astype(chains.x.dtype)
     after = Chains(chains.indices, x, *(a[:count] for a in pair))
     return after, tuple(a[:, :count] for a in (log_weights, compensation, slope))
