@@ -114,9 +114,7 @@ def test_the_engine_in_the_forms_of_a_gpu(gpu_forms, marginal: str, seed: int):
     assert_within_mc_error(weights.mean(), 1.0, weights.std() / np.sqrt(weights.size))
 
 
-@pytest.mark.parametrize(
-    "scale", [0.1, 100.0]
-)  # of a column that leaves the exponent, and one that does not
+@pytest.mark.parametrize("scale", [0.1, 100.0])  # the second raises the exponent
 @pytest.mark.parametrize("is_split", [False, True])
 def test_the_transposed_product_is_that_of_the_matrix(scale: float, is_split: bool):
     """With one more column: the same numbers as if it had been made of both."""
