@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.core import kept_programs as programs
 from annealz.testing import random_rbm
-from annealz.views.cli import programs
 from annealz.views.cli.main import main
 
 HASTY = ["--base", "uniform", "--schedule", "linear", "--no-second-opinion", "--quiet"]

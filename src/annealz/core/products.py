@@ -59,7 +59,8 @@ class BinaryProduct(eqx.Module):
     ):
         if is_split is None:
             is_split = isinstance(matrix, _Halves) or platform() == "gpu"
-        self.shape, self.is_split = matrix.shape, is_split
+        units, outputs = matrix.shape
+        self.shape, self.is_split = (units, outputs), is_split
         if is_split:
             halves = matrix if isinstance(matrix, _Halves) else _Halves.of(matrix)
             self.matrix = on_device(halves.arranged(self._is_wide), np.float16)
@@ -149,8 +150,8 @@ class _Halves(NamedTuple):
     def with_column(self, column: np.ndarray) -> "_Halves":
         """The same with one more output."""
         more = _Halves.of(column[:, None], self.exponent)
-        pairs = (self.high, more.high), (self.low, more.low)
-        return _Halves(*(np.concatenate(pair, axis=1) for pair in pairs), self.exponent)
+        high, low = np.hstack([self.high, more.high]), np.hstack([self.low, more.low])
+        return _Halves(high, low, self.exponent)
 
     def arranged(self, is_wide: bool) -> np.ndarray:
         """[high low] or [high; low], filled up."""

@@ -28,6 +28,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.failures import plainly
+from annealz.core.kept_programs import keeping_programs
 from annealz.core.pace import Pace
 from annealz.core.random import check_seed
 from annealz.engine.advance import CHUNK_CAPACITY, Block
@@ -88,6 +89,7 @@ class Progress(NamedTuple):
     """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
 
+@keeping_programs
 @plainly
 @clustered
 def anneal(

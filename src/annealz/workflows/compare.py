@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from annealz.core.failures import plainly
+from annealz.core.kept_programs import keeping_programs
 from annealz.core.random import check_seed, derive_seed
 from annealz.core.registry.schedules import SCHEDULES
 from annealz.core.text import as_text
@@ -235,6 +236,7 @@ class Comparison:
         write_report(self, path)
 
 
+@keeping_programs
 @plainly
 @clustered
 @shown_by_name

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annealz.core.failures import plainly
+from annealz.core.kept_programs import keeping_programs
 from annealz.core.names import DEFAULT_SCHEDULE
 from annealz.core.random import derive_seed
 from annealz.core.storage.lock import alone, holding
@@ -64,6 +65,7 @@ _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps o
 OnProgress = Callable[[Progress], None] | None
 
 
+@keeping_programs
 @plainly
 @clustered
 @shown
@@ -259,6 +261,7 @@ def estimate_log_z(
     return runner.estimate(start)
 
 
+@keeping_programs
 @plainly
 @clustered
 @shown

@@ -216,11 +216,11 @@ def test_no_budget_is_overspent(budget: int, rho: float, varies: bool):
         seen = []
         for leg in legs:
             rate = rho * float(betas[leg.knot]) if varies else rho
-            noise = np.random.default_rng(int(done)).normal(size=(leg.count, x.size))
+            noise = np.random.default_rng(int(done)).normal(size=(leg.num_sweeps, x.size))
             scale, state = np.sqrt(1 - rate**2), rate * x[None]
             slopes, _ = lfilter([scale], [1, -rate], noise, axis=0, zi=state)
             seen.append(Seen(leg, np.zeros(x.size), False, slopes))
-            x, done = slopes[-1] if leg.count else x, done + leg.count
+            x, done = slopes[-1] if leg.num_sweeps else x, done + leg.num_sweeps
         return x, seen
 
     def sample(path, stream, step, chains, work):
@@ -242,7 +242,7 @@ def test_sweeps_are_those_of_the_kernel(monkeypatch: pytest.MonkeyPatch):
         return sample(path, stream, step, chains, work=work)
 
     def watch(path, kernel, stream, chains, population, betas, legs, uniforms, done, work):
-        used.extend(range(int(done) + 1, int(done) + sum(leg.count for leg in legs) + 1))
+        used.extend(range(int(done) + 1, int(done) + sum(leg.num_sweeps for leg in legs) + 1))
         given = path, kernel, stream, chains, population, betas, legs, uniforms, done
         return real(*given, work=work)
 

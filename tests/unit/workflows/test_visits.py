@@ -34,7 +34,7 @@ def take(*launches: list[Leg], seed: int = 3):
         given = PATH, BlockGibbs(), stream, chains, population, BETAS, legs, uniforms, done
         population, more = visit(*given)
         seen += more
-        done += sum(leg.count for leg in legs)
+        done += sum(leg.num_sweeps for leg in legs)
     return population, seen
 
 
@@ -45,7 +45,7 @@ def test_launches_change_no_bit():
         np.testing.assert_array_equal(a, b)
     slopes, same = (np.concatenate([leg.slopes for leg in legs]) for legs in (seen, again))
     np.testing.assert_array_equal(slopes, same)
-    assert len(slopes) == sum(leg.count for leg in UP)
+    assert len(slopes) == sum(leg.num_sweeps for leg in UP)
 
 
 def test_a_leg_is_a_jump_and_a_run_at_beta():
@@ -61,8 +61,8 @@ def test_a_leg_is_a_jump_and_a_run_at_beta():
         np.testing.assert_allclose(show.jump, jump, rtol=1e-5, atol=1e-6)
         assert not show.is_resampled
         beta = BETAS[leg.knot]
-        x, slopes = run_at_beta(PATH, BlockGibbs(), stream, chains, x, beta, done, leg.count)
-        done += leg.count
+        x, slopes = run_at_beta(PATH, BlockGibbs(), stream, chains, x, beta, done, leg.num_sweeps)
+        done += leg.num_sweeps
         np.testing.assert_allclose(show.slopes, slopes, rtol=1e-5, atol=1e-5)
         np.testing.assert_array_equal(population.states[leg.knot], x)
 

@@ -11,9 +11,9 @@ from typing import Any
 import platformdirs
 import typer
 
+from annealz.core.kept_programs import programs_folder
 from annealz.core.reading.budget import size_text
 from annealz.views.cli.options import Json
-from annealz.views.cli.programs import programs_folder
 from annealz.views.cli.show import open_console, show_rows
 
 __all__ = ["doctor"]

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from annealz.core.kept_programs import keep_programs
 from annealz.views.cli import strict
 from annealz.views.cli.compare import compare
 from annealz.views.cli.doctor import doctor
@@ -24,7 +25,6 @@ from annealz.views.cli.help import Command, show_no_types
 from annealz.views.cli.likelihood import likelihood
 from annealz.views.cli.models import models
 from annealz.views.cli.plain import speak_plainly
-from annealz.views.cli.programs import keep_programs
 from annealz.views.cli.report import report
 from annealz.views.cli.resume import resume
 from annealz.views.cli.schedule import schedule

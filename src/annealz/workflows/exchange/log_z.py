@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annealz.core.failures import plainly
+from annealz.core.kept_programs import keeping_programs
 from annealz.core.random import check_seed
 from annealz.core.storage.lock import alone, holding
 from annealz.engine.anneal import Progress
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["exchange_log_z", "read_exchange", "resume_exchange"]
 
 
+@keeping_programs
 @plainly
 @clustered
 @shown

@@ -26,6 +26,7 @@ from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices
 from annealz.core.failures import plainly
+from annealz.core.kept_programs import keeping_programs
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
@@ -95,6 +96,7 @@ class _Knot:
         return not memory.is_bound and self.length > _RESOLVED * memory.tau
 
 
+@keeping_programs
 @as_task
 @plainly
 def survey_mixing(
@@ -211,13 +213,15 @@ class _Walk:
     def take(self, legs: list[Leg]) -> Iterator[Seen]:
         """What these legs show, as many of their sweeps at a time as the clock allows."""
         while legs:
-            now, legs = _cut(legs, self.pace.take(min(sum(leg.count for leg in legs), MOST_SWEEPS)))
+            now, legs = _cut(
+                legs, self.pace.take(min(sum(leg.num_sweeps for leg in legs), MOST_SWEEPS))
+            )
             with self.pace:
                 self.population, seen = visit(
                     self.path, self.kernel, self.stream, self.chains, self.population, self.betas,
                     now, self.uniforms, self.done, work=self.work,
                 )  # fmt: skip
-            self.done += sum(leg.count for leg in now)
+            self.done += sum(leg.num_sweeps for leg in now)
             if self._report is not None:
                 total = self.budget // self.num_chains
                 self._report(Progress(self.done, total, np.nan, np.nan, "pilot"))
@@ -228,13 +232,13 @@ def _cut(legs: list[Leg], count: int) -> tuple[list[Leg], list[Leg]]:
     """Legs of so many sweeps for one launch, and what is left of them."""
     now: list[Leg] = []
     legs = list(legs)
-    while legs and len(now) < MOST_LEGS and (count or not legs[0].count):
+    while legs and len(now) < MOST_LEGS and (count or not legs[0].num_sweeps):
         leg = legs.pop(0)
-        taken = min(leg.count, count, CAPACITY)
-        now.append(leg._replace(count=taken))
+        taken = min(leg.num_sweeps, count, CAPACITY)
+        now.append(leg._replace(num_sweeps=taken))
         count -= taken
-        if taken < leg.count:
-            legs.insert(0, Leg(leg.knot, leg.knot, leg.count - taken))
+        if taken < leg.num_sweeps:
+            legs.insert(0, Leg(leg.knot, leg.knot, leg.num_sweeps - taken))
     return now, legs
 
 

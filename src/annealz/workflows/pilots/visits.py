@@ -41,7 +41,7 @@ class Leg(NamedTuple):
 
     start: int
     knot: int
-    count: int
+    num_sweeps: int
 
 
 class Population(eqx.Module):
@@ -85,7 +85,7 @@ def visit(
     all resamplings; `done` is the number of sweeps that the stream has been used for.
     """
     whole, real = np.zeros((MOST_LEGS, 3), np.int32), np.zeros((MOST_LEGS, 2), np.float32)
-    whole[: len(legs)] = legs
+    whole[: len(legs)] = np.array(legs)
     real[: len(legs)] = [(betas[leg.start], betas[leg.knot]) for leg in legs]
     way = whole, real, np.int32(len(legs)), uniforms.astype(np.float32), np.int32(done)
     fused = choose_fused(path, kernel, {"slope": Slope()}, None, len(chains))
@@ -95,9 +95,9 @@ def visit(
         taken = _fused(path, fused, stream, chains, population, *way)
     population, *seen = taken
     jumps, resampled, slopes = jax.device_get(seen)
-    ends = np.cumsum([leg.count for leg in legs])
+    ends = np.cumsum([leg.num_sweeps for leg in legs])
     return population, [
-        Seen(leg, jumps[i], bool(resampled[i]), slopes[end - leg.count : end])
+        Seen(leg, jumps[i], bool(resampled[i]), slopes[end - leg.num_sweeps : end])
         for i, (leg, end) in enumerate(zip(legs, ends, strict=True))
     ]
 
