@@ -1,5 +1,8 @@
 """Programs that are optimised as far as their work is worth it.
 
+What is optimised uses the widest vectors that the processor has: XLA alone keeps to 256 bits, and a step of
+an RBM takes a tenth longer.
+
 On a CPU a run of a density in the plane takes 2.5 s of a core to compile, and 0.6 s without optimisations;
 unoptimised, every number that is computed for a state takes about 0.25 µs longer (docs/design-notes.md). So
 up to some million numbers nothing is optimised. What a program is worth follows from what it is asked to do
@@ -18,10 +21,12 @@ import numpy as np
 
 from annealz.core.devices import platform
 
-__all__ = ["Compiled", "numbers_computed", "plain_options"]
+__all__ = ["Compiled", "numbers_computed", "plain_options", "wide_options"]
 
 _LITTLE = 2e6  # numbers, up to which nothing is optimised
-_PLAIN: tuple[dict[str, Any], ...] = (  # the first that this version of XLA knows
+_Options = dict[str, Any]  # of XLA, for one program
+_WIDE: tuple[_Options, ...] = ({"xla_cpu_prefer_vector_width": 512},)
+_PLAIN: tuple[_Options, ...] = (
     {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
     {"xla_backend_optimization_level": 0},
 )
@@ -36,35 +41,58 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function)
-        self._function, self._optimised = function, _jit(function)
-        self.lower = self._optimised.lower
+        self._function = function
+
+    @functools.cached_property
+    def _elsewhere(self) -> Any:
+        return eqx.filter_jit(self._function)
+
+    @functools.cached_property
+    def _wide(self) -> Any:
+        return self._with(wide_options())
 
     @functools.cached_property
     def _plain(self) -> Any:
-        options = plain_options()
-        return self._optimised if options is None else _jit(self._function, options)
+        return self._with(plain_options())
+
+    def _with(self, options: _Options | None) -> Any:
+        jit: Any = eqx.filter_jit
+        return self._elsewhere if options is None else jit(self._function, compiler_options=options)
 
     def __call__(self, *arguments: Any, work: float = math.inf) -> Any:
-        if work < _LITTLE and platform() == "cpu":
-            return self._plain(*arguments)
-        return self._optimised(*arguments)
+        return self._program(work)(*arguments)
+
+    def lower(self, *arguments: Any) -> Any:
+        """The optimised program for these arguments, before it is compiled."""
+        return self._program(math.inf).lower(*arguments)
+
+    def _program(self, work: float) -> Any:
+        if platform() != "cpu":
+            return self._elsewhere
+        return self._plain if work < _LITTLE else self._wide
 
 
 @functools.cache
-def plain_options() -> dict[str, Any] | None:
+def wide_options() -> _Options | None:
+    """Options of XLA for the widest vectors of a CPU; None where it does not know them."""
+    return _known(_WIDE)
+
+
+@functools.cache
+def plain_options() -> _Options | None:
     """Options of XLA that leave its optimisations out; None where it knows none of them."""
-    for options in _PLAIN:
+    return _known(_PLAIN)
+
+
+def _known(candidates: tuple[_Options, ...]) -> _Options | None:
+    """The first that this version of XLA knows."""
+    for options in candidates:
         try:
             jax.jit(lambda x: x, compiler_options=options).lower(np.float32(0)).compile()
         except (jax.errors.JaxRuntimeError, ValueError):
             continue
         return options
     return None
-
-
-def _jit(function: Callable[..., Any], options: dict[str, Any] | None = None) -> Any:
-    jit: Any = eqx.filter_jit
-    return jit(function) if options is None else jit(function, compiler_options=options)
 
 
 def numbers_computed(function: Callable[..., Any], dim: int) -> float:

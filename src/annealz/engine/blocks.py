@@ -1,7 +1,10 @@
 """Chains in blocks of one size, which share nothing.
 
-The size is a function of the number of chains and the platform alone. So neither the number of devices
-nor that of processes changes a bit: a matrix product of another batch size may round differently.
+The size is a function of the number of chains, the path and the platform alone. So neither the number of
+devices nor that of processes changes a bit: a matrix product of another batch size may round differently.
+
+Where a step is a few products, a CPU splits each of its dozen programs over the cores and waits for all of
+them: two halves of the chains, each by a thread of its own, take up to half the time.
 """
 
 import os
@@ -29,6 +32,7 @@ __all__ = [
 
 _MAX_BLOCK = {"cpu": 1024}  # chains per block, by platform
 _MAX_BLOCK_ELSEWHERE = 16384
+_LEAST_HALVED = 32  # chains
 _WEIGHT_BYTES = 100  # per chain: its weight in two precisions, and copies
 
 
@@ -37,11 +41,18 @@ def block_size(num_chains: int) -> int:
     return split_chains(num_chains)[1]
 
 
-def split_chains(num_chains: int, unit: int = 1) -> tuple[list[int], int]:
-    """First chain of every block, and the size of a block, in whole units: of num_chains alone."""
+def split_chains(
+    num_chains: int, unit: int = 1, is_halved: bool = False
+) -> tuple[list[int], int]:
+    """First chain of every block, and the size of a block, in whole units.
+
+    With `is_halved` there are at least two of them on a CPU, except where chains are few.
+    """
     largest = _MAX_BLOCK.get(platform(), _MAX_BLOCK_ELSEWHERE)
     num_units = -(-num_chains // unit)
     count = -(-num_units // max(largest // unit, 1))
+    if is_halved and num_chains >= _LEAST_HALVED and platform() == "cpu":
+        count = max(count, min(2, num_units))
     size = -(-num_units // count) * unit
     return [i * size for i in range(count)], size
 

@@ -30,7 +30,7 @@ from annealz.engine.observers import AbstractObserver
 from annealz.engine.resampling import Resampling, island_size
 from annealz.engine.statistics import Tally, recorded_steps, tally
 from annealz.kernels.abstract import AbstractKernel
-from annealz.paths.abstract import AbstractPath
+from annealz.paths.abstract import AbstractLatentPath, AbstractPath
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["InBlocks", "Part", "Work"]
@@ -115,7 +115,8 @@ class Work:
     @functools.cached_property
     def blocks(self) -> tuple[list[int], int]:
         """First chain of every block, and the size of a block."""
-        return split_chains(self.num_chains, self.island_size or 1)
+        is_halved = isinstance(self.path, AbstractLatentPath)
+        return split_chains(self.num_chains, self.island_size or 1, is_halved)
 
     @functools.cached_property
     def given(self) -> tuple:
