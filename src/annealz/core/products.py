@@ -13,7 +13,8 @@ product is of the size of that product's own rounding. Either way it is one prod
 its two sides is the one that is doubled. All axes are filled up with zeros to the multiples that tensor
 cores take.
 
-Elsewhere the matrix is held as it is.
+Elsewhere the matrix is held as it is. A CPU multiplies it with columns of zeros up to a multiple of 8: a
+product with 21 columns takes a seventh longer than one with 24, and 29 take a third longer than 32.
 """
 
 import equinox as eqx
@@ -29,6 +30,7 @@ __all__ = ["BinaryProduct", "matmul"]
 
 _LARGEST_EXPONENT = 14
 _ALIGNMENT = 16  # entries of an axis
+_CPU_COLUMNS = 8  # whose multiples a CPU multiplies faster
 
 
 def matmul(x, y):
@@ -47,6 +49,8 @@ class BinaryProduct(eqx.Module):
 
     matrix: Float[Array, "..."]
     scale: Float[Array, ""]
+    wider: Float[Array, "units columns"] | None
+    """M with columns of zeros, where a CPU multiplies it faster."""
     shape: tuple[int, int] = eqx.field(static=True)
     is_split: bool = eqx.field(static=True)
 
@@ -56,10 +60,13 @@ class BinaryProduct(eqx.Module):
         units, outputs = matrix.shape
         self.shape = (units, outputs)
         self.is_split = platform() == "gpu" if is_split is None else is_split
+        self.wider = None
         if self.is_split:
             self.matrix, self.scale = _split(np.asarray(matrix, np.float64), self._is_wide)
         else:
             self.matrix, self.scale = on_device(matrix), on_device(1)
+            if outputs % _CPU_COLUMNS and platform() == "cpu":
+                self.wider = on_device(_filled(np.asarray(matrix), axis=1, multiple=_CPU_COLUMNS))
 
     @property
     def state_dtype(self):
@@ -67,9 +74,11 @@ class BinaryProduct(eqx.Module):
         return self.matrix.dtype
 
     def __call__(self, x: Float[Array, "chains units"]) -> Float[Array, "chains outputs"]:
+        outputs = self.shape[1]
+        if self.wider is not None:
+            return matmul(x, self.wider)[..., :outputs]
         if not self.is_split:
             return matmul(x, self.matrix)
-        outputs = self.shape[1]
         x = x.astype(self.state_dtype)
         if not self._is_wide:
             x = jnp.concatenate([x, x], -1)
@@ -115,8 +124,8 @@ def _split(exact: np.ndarray, is_wide: bool) -> tuple[Float[Array, "..."], Float
     return on_device(_filled(both, axis=0), np.float16), on_device(np.ldexp(1.0, exponent))
 
 
-def _filled(matrix: np.ndarray, axis: int) -> np.ndarray:
-    """The matrix with zeros up to the next multiple of the alignment."""
+def _filled(matrix: np.ndarray, axis: int, multiple: int = _ALIGNMENT) -> np.ndarray:
+    """The matrix with zeros up to the next multiple."""
     width = [(0, 0), (0, 0)]
-    width[axis] = (0, -matrix.shape[axis] % _ALIGNMENT)
+    width[axis] = (0, -matrix.shape[axis] % multiple)
     return np.pad(matrix, width)
