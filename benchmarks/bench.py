@@ -4,9 +4,10 @@
 
 Contestants alternate (`race.py`) on the same models (`problem.py`): the engine of annealz, the
 package rbms in its own environment, a plain JAX program, and the bare matrix products of a step.
-Their log Z must agree (`agreement.py`). Then the engine alone: how its time and memory grow
-(`growth.py`). Absolute times do not hold from machine to machine: read the ratios, on a quiet
-machine. The table goes to stdout, everything measured to a JSON file.
+Their log Z must agree (`agreement.py`). On a density and on a lattice a plain JAX program races the engine
+(`density.py`, `lattice.py`). Then the engine alone: how its time and memory grow (`growth.py`), and whole
+default estimates with their pilots, first and later calls (`whole.py`). Absolute times do not hold from
+machine to machine: read the ratios, on a quiet machine. The table goes to stdout, everything measured to a JSON file.
 """
 
 import argparse
@@ -24,9 +25,11 @@ from agreement import agreement
 from annealz.models.formats.npz import save_rbm
 from bare_products import BareProducts
 from bystanders import Bystanders
+from density import DensityEngine, PlainDensity
 from dots import num_dots
 from engine import Engine
 from growth import cases, step_times
+from lattice import LatticeEngine, PlainLattice
 from machine import machine
 from plain_jax import PlainJax
 from problem import NUM_CHAINS, NUM_HIDDEN, NUM_VISIBLE, random_rbm
@@ -34,11 +37,13 @@ from race import race
 from rbms_peer import RBMS, RbmsPeer, RbmsWorker
 from tables import show
 from targets import ratios, verdicts
+from whole import ON_CPU, estimates
 
+_FEWER_CHAINS = 100  # of the lattice, on which the plain program is slow
 _FULL = {
     "num_rounds": 7,
-    "seconds_a_call": 1.2,
-    "num_repeats": 3,
+    "seconds_a_call": 0.8,
+    "num_repeats": 2,
     "check_steps": 1000,
     "few_steps": 1000,
     "many_steps": 10_000,
@@ -118,7 +123,28 @@ def measure(rbms_python: str, plan: dict[str, Any]) -> dict[str, Any]:
         "targets": verdicts(compared),
         "step_times": step_times(plan["num_repeats"], plan["seconds_a_call"], _say),
         "cases": cases(plan["few_steps"], plan["many_steps"], _say),
+        "others": others(plan),
+        "estimates": estimates(ON_CPU, "cpu", _say),
     }
+
+
+def others(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Models that are no RBMs: the engine and a plain JAX program on the same work."""
+    rows = []
+    for name, num_chains, contestants in (
+        ("density, 50 dimensions, HAIS", NUM_CHAINS, (DensityEngine, PlainDensity)),
+        ("Ising, 32 x 32 spins", _FEWER_CHAINS, (LatticeEngine, PlainLattice)),
+    ):
+        lane = [make(num_chains) for make in contestants]
+        raced = race(
+            lane,
+            plan["num_rounds"] // 2 + 1,
+            plan["seconds_a_call"] / 2,
+            lambda words, name=name: _say(f"{name}, {words}"),
+        )
+        compared = ratios(raced)["plain JAX / annealz"]
+        rows.append({"name": name, "num_chains": num_chains, "race": raced, "ratio": compared})
+    return rows
 
 
 def _samplers(contestants: list[Any]) -> list[Any]:

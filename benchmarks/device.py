@@ -3,6 +3,9 @@
     annealing of N chains over K steps, as `anneal` runs it, traces, transfers and all: median of five
     the two bare products of a step in half precision, as often as a step needs them
 
+    whole default estimates of some models, pilots and all: first and later calls (`whole.py`)
+    a density and a lattice, beside plain JAX programs on the same work (`density.py`, `lattice.py`)
+
 The share of the half-precision peak counts four products of 2 N D M operations a step, two half-precision
 terms each, whatever the kernel does instead.
 """
@@ -23,6 +26,10 @@ from annealz.models.formats.load import load_binary
 from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
+from density import DensityEngine, PlainDensity
+from lattice import LatticeEngine, PlainLattice
+from machine import machine
+from whole import ON_GPU, estimates
 
 PEAK = 989e12  # operations a second, dense half precision, of an H100 or H200 (SXM)
 CASES = [
@@ -70,7 +77,27 @@ def product_seconds(num_chains: int, units: int, latent: int) -> float:
     return float(np.median(taken[1:])) / 1000
 
 
+def beside_plain_jax(num_chains: int = 1000, num_steps: int = 10_000) -> list[dict]:
+    """Seconds of the engine and of a plain program, the same chains and steps, median of three."""
+    rows = []
+    for name, contestants in (
+        ("density, 50 dimensions, HAIS", (DensityEngine, PlainDensity)),
+        ("Ising, 32 x 32 spins", (LatticeEngine, PlainLattice)),
+    ):
+        row = {"name": name, "chains": num_chains, "steps": num_steps}
+        for make in contestants:
+            contestant = make(num_chains)
+            taken = [contestant(num_steps, seed).seconds for seed in range(4)]
+            row[contestant.name] = float(np.median(taken[1:]))
+        print(row, flush=True)
+        rows.append(row)
+    return rows
+
+
 def main(out: Path | None) -> None:
+    whole = estimates(ON_GPU)  # before this process takes the device's memory
+    for row in whole:
+        print({key: row[key] for key in ("model", "first_seconds", "later_seconds", "pilot_share")})
     rows = []
     choose = work.choose_fused
     for name, num_chains, num_steps in CASES:
@@ -91,11 +118,12 @@ def main(out: Path | None) -> None:
             {k: v if isinstance(v, str | int) else round(v, 4) for k, v in row.items()}, flush=True
         )
     work.choose_fused = choose
+    others = beside_plain_jax()
     if out is not None:
-        device = jax.devices()[0].device_kind
-        out.write_text(
-            json.dumps({"device": device, "jax": jax.__version__, "rows": rows}, indent=1)
-        )
+        about = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
+        about |= {"machine": machine()}
+        results = about | {"rows": rows, "others": others, "estimates": whole}
+        out.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["show"]
+__all__ = ["estimates", "show"]
 
 _READING = {
     "rbms / annealz": "annealz is faster than rbms by",
@@ -43,6 +43,10 @@ def show(results: dict[str, Any], console: Console) -> None:
     console.print(_grid(results["step_times"]))
     console.print()
     console.print(_cases(results["cases"]))
+    console.print()
+    console.print(_others(results["others"]))
+    console.print()
+    console.print(estimates(results["estimates"]))
 
 
 def _race(num_hidden: int, entries: dict[str, Any], settings: dict[str, Any]) -> Table:
@@ -85,6 +89,27 @@ def _cases(rows: list[dict[str, Any]]) -> Table:
         memory = (f"{row['peak_mib']:.0f}", f"{row['start_mib']:.0f}")
         texts = (f"{numbers[0]:.2f}", f"{numbers[1]:.3f}")
         table.add_row(str(row["num_chains"]), str(row["num_steps"]), *texts, *memory)
+    return table
+
+
+def _others(rows: list[dict[str, Any]]) -> Table:
+    table = _table("other models, ms/step", "model", "N", "annealz", "plain JAX", "faster by")
+    for row in rows:
+        times = (f"{row['race'][name]['ms_per_step']:.3f}" for name in ("annealz", "plain JAX"))
+        table.add_row(row["name"], str(row["num_chains"]), *times, f"{row['ratio']['ratio']:.1f}x")
+    return table
+
+
+def estimates(rows: list[dict[str, Any]]) -> Table:
+    """Whole default estimates."""
+    title = "whole default estimates, seconds"
+    columns = ("process", "first call", "later call", "pilot's share", "sweeps")
+    table = _table(title, "model", *columns)
+    for row in rows:
+        names = ("process_seconds", "first_seconds", "later_seconds")
+        times = (f"{row[name]:.2f}" for name in names)
+        sweeps = f"{sum(row['sweeps'].values()):,}"
+        table.add_row(row["model"], *times, f"{row['pilot_share']:.0%}", sweeps)
     return table
 
 

@@ -28,9 +28,10 @@ class Target(NamedTuple):
 
 
 TARGETS = (
-    Target(20, "rbms", "annealz", at_least=9.0),
-    Target(500, "rbms", "annealz", at_least=4.8),
-    Target(500, "annealz", "bare products", at_most=1.25),
+    Target(20, "rbms", "annealz", at_least=15.0),
+    Target(20, "annealz", "bare products", at_most=1.8),
+    Target(500, "rbms", "annealz", at_least=5.2),
+    Target(500, "annealz", "bare products", at_most=1.15),
 )
 
 

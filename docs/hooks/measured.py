@@ -127,6 +127,41 @@ def _gpu(found: dict[str, Any]) -> str:
     return about + _table([*header, "first fused run, s"], rows)
 
 
+def _others(found: dict[str, Any]) -> str:
+    rows = []
+    for row in found["results"]["others"]:
+        times = (row["race"][name]["ms_per_step"] for name in ("annealz", "plain JAX"))
+        ratio = "{:.1f}× ({:.1f} … {:.1f})".format(row["ratio"]["ratio"], *row["ratio"]["range"])
+        chains = f"{row['num_chains']:,}"
+        rows.append([row["name"], chains, *(f"{one:.3g}" for one in times), ratio])
+    return _table(["ms per step", "chains", "annealz", "plain JAX", "annealz is faster by"], rows)
+
+
+def _estimates(found: dict[str, Any]) -> str:
+    return _whole_estimates(found["results"]["estimates"])
+
+
+def _gpu_estimates(found: dict[str, Any]) -> str:
+    rows = found["device-results"].get("estimates")
+    return "Not measured yet." if rows is None else _whole_estimates(rows)
+
+
+def _whole_estimates(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        [
+            row["model"],
+            f"{row['process_seconds']:.1f}",
+            f"{row['first_seconds']:.2f}",
+            f"**{row['later_seconds']:.2f}**",
+            f"{100 * row['pilot_share']:.0f} %",
+            f"{sum(row['sweeps'].values()):,}",
+        ]
+        for row in rows
+    ]
+    header = ["model", "start to first result, s", "first call, s", "later calls, s"]
+    return _table([*header, "pilot's share of these", "sweeps"], lines)
+
+
 TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "machine": _machine,
     "race": _race,
@@ -134,7 +169,10 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "agreement": _agreement,
     "step-times": _step_times,
     "whole-runs": _whole_runs,
+    "others": _others,
+    "estimates": _estimates,
     "gpu": _gpu,
+    "gpu-estimates": _gpu_estimates,
 }
 
 

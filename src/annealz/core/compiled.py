@@ -23,8 +23,8 @@ from annealz.core.devices import platform
 
 __all__ = ["Compiled", "numbers_computed", "plain_options", "wide_options"]
 
-_LITTLE = 2e6  # numbers, up to which nothing is optimised
 _Options = dict[str, Any]  # of XLA, for one program
+_LITTLE = 2e6  # numbers, up to which nothing is optimised
 _WIDE: tuple[_Options, ...] = ({"xla_cpu_prefer_vector_width": 512},)
 _PLAIN: tuple[_Options, ...] = (
     {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
@@ -65,6 +65,10 @@ class Compiled:
     def lower(self, *arguments: Any) -> Any:
         """The optimised program for these arguments, before it is compiled."""
         return self._program(math.inf).lower(*arguments)
+
+    def shapes(self, *arguments: Any) -> Any:
+        """Shapes and types of what a call returns."""
+        return eqx.filter_eval_shape(self._function, *arguments)
 
     def _program(self, work: float) -> Any:
         if platform() != "cpu":

@@ -103,22 +103,19 @@ class Bits(eqx.Module):
         The top bit of the word is spent because signed conversion is one instruction on every
         machine and unsigned conversion is not. Rounding may return 1.0.
         """
-        return self._scaled_uniforms(num_units, draw) * jnp.float32(2.0**-31)
+        positive = (self.words(num_units, draw) >> 1).astype(jnp.int32)
+        return positive.astype(jnp.float32) * jnp.float32(2.0**-31)
 
     @eqx.filter_jit
     def bernoulli(self, logits: Float[Array, "chains units"], draw: int) -> Float[Array, "..."]:
         """0.0 or 1.0, one with probability sigmoid(logits).
 
-        u <= 1 / (1 + exp(-logit)) is compared as 2^31 u (1 + exp(-logit)) <= 2^31, which saves the
-        division and the scale of u; an overflowing exponential compares as probability 0, and a
-        uniform that was rounded up to 1.0 is still a one where the probability is 1.
+        u <= 1 / (1 + exp(-logit)) is compared as u (1 + exp(-logit)) <= 1, which saves the
+        division; an overflowing exponential compares as probability 0, and a uniform that was
+        rounded up to 1.0 is still a one where the probability is 1.
         """
-        scaled = self._scaled_uniforms(logits.shape[-1], draw)
-        return (scaled * (1 + jnp.exp(-logits)) <= jnp.float32(2.0**31)).astype(jnp.float32)
-
-    def _scaled_uniforms(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
-        """2^31 u."""
-        return (self.words(num_units, draw) >> 1).astype(jnp.int32).astype(jnp.float32)
+        uniforms = self.uniforms(logits.shape[-1], draw)
+        return (uniforms * (1 + jnp.exp(-logits)) <= 1).astype(jnp.float32)
 
     @eqx.filter_jit
     def normals(self, num_units: int, draw: int) -> Float[Array, "chains units"]:

@@ -41,9 +41,7 @@ def block_size(num_chains: int) -> int:
     return split_chains(num_chains)[1]
 
 
-def split_chains(
-    num_chains: int, unit: int = 1, is_halved: bool = False
-) -> tuple[list[int], int]:
+def split_chains(num_chains: int, unit: int = 1, is_halved: bool = False) -> tuple[list[int], int]:
     """First chain of every block, and the size of a block, in whole units.
 
     With `is_halved` there are at least two of them on a CPU, except where chains are few.

@@ -5,11 +5,11 @@ import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from annealz.core.arrays import indices
+from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     FUSED_RECORD_CAPACITY,
@@ -162,22 +162,23 @@ class Work:
 
     def first(self, given: tuple, i: int, draws: np.ndarray | None) -> Block:
         """Block i before its first step: draws from the base, or what follows these of the target."""
-        return self._first(given, i, draws, self.size)
+        program, arguments = self._start(given, i, draws)
+        return program(*arguments, work=self.size)
 
-    def _first(self, given: tuple, i: int, draws: Any, work: float) -> Block:
+    def _start(self, given: tuple, i: int, draws: Any) -> tuple[Compiled, tuple]:
+        """What makes block i, and what it is given."""
         path, kernel, observers, stream, _ = given
         starts, width = self.blocks
         if draws is not None:
-            given = path, kernel, observers, stream, np.int32(starts[i]), draws
-            return start_reverse(*given, work=work)
-        given = path, observers, stream, np.int32(starts[i]), width, self.island_size
-        return start(*given, work=work)
+            return start_reverse, (path, kernel, observers, stream, np.int32(starts[i]), draws)
+        return start, (path, observers, stream, np.int32(starts[i]), width, self.island_size)
 
     @functools.cached_property
     def like(self) -> Block:
         """Shapes and types of a block."""
         draws = self.draws_like if self.is_reverse else None
-        return eqx.filter_eval_shape(lambda x: self._first(self.given, 0, x, np.inf), draws)
+        program, arguments = self._start(self.given, 0, draws)
+        return program.shapes(*arguments)
 
     @property
     def draws_like(self) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from annealz.core import compiled as module
-from annealz.core.compiled import Compiled, numbers_computed, plain_options
+from annealz.core.compiled import Compiled, numbers_computed, plain_options, wide_options
 
 
 def test_little_work_is_not_optimised():
@@ -37,6 +37,21 @@ def test_options_that_xla_does_not_know_are_left_out(monkeypatch: pytest.MonkeyP
         assert plain_options() == expected
         np.testing.assert_allclose(Compiled(jnp.exp)(np.float32(0), work=0), 1.0)
     plain_options.cache_clear()
+
+
+def test_much_work_uses_the_widest_vectors(monkeypatch: pytest.MonkeyPatch):
+    """Where XLA does not know the option the program is compiled without."""
+    assert wide_options() == {"xla_cpu_prefer_vector_width": 512}
+    monkeypatch.setattr(module, "_WIDE", ({"xla_no_such_option": 1},))
+    wide_options.cache_clear()
+    assert wide_options() is None
+    np.testing.assert_allclose(Compiled(jnp.exp)(np.float32(0)), 1.0)
+    wide_options.cache_clear()
+
+
+def test_shapes_are_known_without_a_program():
+    found = Compiled(lambda x, size: jnp.zeros((size, *x.shape))).shapes(np.ones(3, np.float32), 4)
+    assert found.shape == (4, 3)
 
 
 def test_a_function_is_as_large_as_its_arrays():

@@ -116,6 +116,23 @@ def test_blocks_change_no_chain(marginal: str, largest: int, monkeypatch: pytest
             np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5, err_msg=f"{kind} {name}")
 
 
+@pytest.mark.parametrize(("num_chains", "expected"), [(1000, 500), (1023, 512), (50, 25), (31, 31)])
+def test_a_cpu_takes_chains_in_two_halves(num_chains: int, expected: int):
+    """Except few of them; elsewhere one block is better, and islands are never cut."""
+    starts, size = blocks.split_chains(num_chains, is_halved=True)
+    assert size == expected
+    assert len(starts) * size >= num_chains
+    assert blocks.split_chains(num_chains)[1] == num_chains
+    assert blocks.split_chains(4000, is_halved=True) == blocks.split_chains(4000)
+    assert blocks.split_chains(100, 100, is_halved=True) == ([0], 100)
+    assert blocks.split_chains(150, 50, is_halved=True) == ([0, 100], 100)
+
+
+def test_halves_are_not_for_other_platforms(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(blocks, "platform", lambda: "gpu")
+    assert blocks.split_chains(1000, is_halved=True) == ([0], 1000)
+
+
 def test_traces_are_those_of_the_weights():
     """The last record against the log weights themselves, in float64."""
     run = small_run()

@@ -1,0 +1,101 @@
+"""Whole default estimates, from a model to its log Z, a fresh process a row.
+
+    python benchmarks/whole.py NAME NUM_LATER      one row, as a line of JSON
+
+`first_seconds` is the first call, which compiles or reads compiled programs from a cache; `later_seconds`
+the median of the others, each with a seed of its own. What is not the runs themselves counts as pilot:
+surveys, searches for bases, adaptation, the exact value, the diagnosis.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["ON_CPU", "ON_GPU", "estimates"]
+
+ON_CPU: Mapping[str, int] = {"mnist-pcd-20": 2, "gaussian-50": 2, "ising-8x8": 1}  # later calls
+ON_GPU: Mapping[str, int] = {
+    "mnist-pcd-20": 5,
+    "mnist-pcd-500": 5,
+    "gaussian-50": 5,
+    "ising-32x32": 5,
+}
+
+
+def estimates(
+    cases: Mapping[str, int], platform: str | None = None, say: Callable[[str], None] = print
+) -> list[dict[str, Any]]:
+    """A row for every model; `platform` is where JAX computes, by default where it likes."""
+    rows, where = [], {} if platform is None else {"JAX_PLATFORMS": platform}
+    for name, num_later in cases.items():
+        say(f"whole estimates of {name}")
+        command = [sys.executable, __file__, name, str(num_later)]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | where
+        )
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+    return rows
+
+
+def _model(name: str) -> Any:
+    import jax.numpy as jnp
+
+    import annealz
+
+    if name == "gaussian-50":
+        return annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=50)
+    if name.startswith("ising-"):
+        return annealz.SquareIsing(int(name.split("x")[1]), coupling=0.3)
+    return name
+
+
+def _row(name: str, num_later: int) -> dict[str, Any]:
+    import annealz
+
+    imported = _seconds_of_process()
+    model, calls, given = _model(name), [], []
+    for seed in range(num_later + 1):
+        began = time.perf_counter()
+        estimate = annealz.estimate_log_z(model, seed=seed)
+        seconds = time.perf_counter() - began
+        runs = sum(run.seconds for run in estimate.runs if run is not None)
+        since = _seconds_of_process()
+        calls.append({"seconds": seconds, "pilot": seconds - runs, "since_start": since})
+        given.append(estimate)
+    first, later = calls[0], calls[1:]
+    median = statistics.median(call["seconds"] for call in later)
+    return {
+        "model": name,
+        "import_seconds": imported,
+        "process_seconds": first["since_start"],
+        "first_seconds": first["seconds"],
+        "later_seconds": median,
+        "first_pilot_share": first["pilot"] / first["seconds"],
+        "pilot_share": statistics.median(call["pilot"] / call["seconds"] for call in later),
+        "sweeps": given[0].sweeps,
+        "log_z": given[0].log_z,
+        "std_err": given[0].std_err,
+        "status": given[0].status.value,
+        "exact_log_z": given[0].exact_log_z,
+        "calls": calls,
+    }
+
+
+def _seconds_of_process() -> float:
+    """Since this process was started, where /proc says when; else since Python's own clock began."""
+    stat = Path("/proc/self/stat")
+    if not stat.exists():
+        return time.process_time()
+    ticks = float(stat.read_text().rsplit(")", 1)[1].split()[19])
+    up = float(Path("/proc/uptime").read_text().split()[0])
+    return up - ticks / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    print(json.dumps(_row(sys.argv[1], int(sys.argv[2]))))
