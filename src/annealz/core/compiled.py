@@ -7,6 +7,9 @@ On a CPU a run of a density in the plane takes 2.5 s of a core to compile, and 0
 unoptimised, every number that is computed for a state takes about 0.25 µs longer (docs/design-notes.md). So
 up to some million numbers nothing is optimised. What a program is worth follows from what it is asked to do
 alone, so that a run that goes on elsewhere or later gives the same bits.
+
+On a GPU XLA tries many ways to compute a product, for a second or more. Where products take no time, as in
+a start or beside fused steps, it tries none.
 """
 
 import functools
@@ -21,11 +24,12 @@ import numpy as np
 
 from annealz.core.devices import platform
 
-__all__ = ["Compiled", "numbers_computed", "plain_options", "wide_options"]
+__all__ = ["Compiled", "numbers_computed", "plain_options", "unsearched_options", "wide_options"]
 
 _Options = dict[str, Any]  # of XLA, for one program
 _LITTLE = 2e6  # numbers, up to which nothing is optimised
 _WIDE: tuple[_Options, ...] = ({"xla_cpu_prefer_vector_width": 512},)
+_UNSEARCHED: tuple[_Options, ...] = ({"xla_gpu_autotune_level": 0},)
 _PLAIN: tuple[_Options, ...] = (
     {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
     {"xla_backend_optimization_level": 0},
@@ -39,13 +43,22 @@ class Compiled:
     many.
     """
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], is_searched: bool = True):
         functools.update_wrapper(self, function)
-        self._function = function
+        self._function, self._is_searched = function, is_searched
+
+    @classmethod
+    def without_search(cls, function: Callable[..., Any]) -> "Compiled":
+        """Of products that matter little: on a GPU the fastest way to compute them is not searched for."""
+        return cls(function, is_searched=False)
 
     @functools.cached_property
     def _elsewhere(self) -> Any:
         return eqx.filter_jit(self._function)
+
+    @functools.cached_property
+    def _unsearched(self) -> Any:
+        return self._with(unsearched_options())
 
     @functools.cached_property
     def _wide(self) -> Any:
@@ -71,6 +84,8 @@ class Compiled:
         return eqx.filter_eval_shape(self._function, *arguments)
 
     def _program(self, work: float) -> Any:
+        if platform() == "gpu" and not self._is_searched:
+            return self._unsearched
         if platform() != "cpu":
             return self._elsewhere
         return self._plain if work < _LITTLE else self._wide
@@ -80,6 +95,12 @@ class Compiled:
 def wide_options() -> _Options | None:
     """Options of XLA for the widest vectors of a CPU; None where it does not know them."""
     return _known(_WIDE)
+
+
+@functools.cache
+def unsearched_options() -> _Options | None:
+    """Options of XLA that try no ways to compute a product on a GPU; None where it does not know them."""
+    return _known(_UNSEARCHED)
 
 
 @functools.cache

@@ -68,7 +68,7 @@ class Record(eqx.Module):
     variances: dict[str, jax.Array]
 
 
-@Compiled
+@Compiled.without_search
 def start(path, observers, stream: Stream, first_chain, block_size: int, size=None) -> Block:
     """A block of draws from p_0, in islands of this size if any."""
     x = path.sample(stream.at(0, first_chain + jnp.arange(block_size)))
@@ -76,7 +76,7 @@ def start(path, observers, stream: Stream, first_chain, block_size: int, size=No
     return _unweighted(path, observers, x, counts)
 
 
-@Compiled
+@Compiled.without_search
 def start_reverse(path, kernel, observers, stream: Stream, first_chain, x) -> Block:
     """A block of draws from p_1, after the move at beta = 1 that a forward run ends with."""
     bits = stream.at(0, first_chain + jnp.arange(x.shape[0]))
@@ -198,7 +198,7 @@ def advance(
     return eqx.tree_at(lambda b: b.x, block, path.store(path.unpack(block.x))), records
 
 
-@eqx.filter_jit
+@Compiled.without_search
 def advance_fused(fused, path, stream: Stream, block: Block, chunk: Chunk):
     """The same by fused steps, which record the slope and nothing else."""
     chains, is_real = chunk.chains(block)

@@ -8,7 +8,6 @@ is the slope before each sweep instead of after it.
 import math
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,7 +71,7 @@ def sweeps_at_beta(path, kernel, stream, chains, x, beta, done, count, slopes, r
     return repeat(sweep, 0, count, (x, slopes))
 
 
-@eqx.filter_jit
+@Compiled.without_search
 def _fused(fused, stream, chains, x, beta, done, count):
     return fused_at_beta(fused, stream, chains, x, beta, done, count)
 

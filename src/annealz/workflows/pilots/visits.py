@@ -116,7 +116,7 @@ def _plain(path, kernel, stream, chains, population, *way):
     return _visited(path, sweep, population, *way)
 
 
-@eqx.filter_jit
+@Compiled.without_search
 def _fused(path, fused, stream, chains, population, *way):
     def sweep(x, beta, done, count, slopes, row):
         x, here = fused_at_beta(fused, stream, chains, x, beta, done, count)
