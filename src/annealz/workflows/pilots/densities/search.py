@@ -45,16 +45,20 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.fit_gaussians import Gaussians, fit_gaussians
 from annealz.paths.bases.gaussian import GaussianBase
 from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
+from annealz.paths.bases.warp import Warp
+from annealz.paths.bases.warped import WarpedBase
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.modes import Mode, find_modes, start_points
+from annealz.workflows.pilots.densities.necks import Straightened, missed_neck, straightened
 from annealz.workflows.pilots.densities.population import Population, Sample, explore
 from annealz.workflows.pilots.densities.proper import improper_direction
-from annealz.workflows.pilots.densities.wide import wide_bases
+from annealz.workflows.pilots.densities.wide import FAR, FAR_STRAIGHT, wide_bases
 
 __all__ = ["DensityBases", "search_density"]
 
 _BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
 _INFLATION = 1.5
+_STRAIGHT = (1.5, 1.1)  # variances, where coordinates are about normal
 _COMPONENTS = (1, 2, 3, 4, 6, 8)
 _MOST_COMPONENTS = _COMPONENTS[-1]
 _ROWS = 1024  # at which bases are compared, filled up to a multiple of it
@@ -92,7 +96,7 @@ class DensityBases:
     rounding: float
     """Of one value of the density, in float32."""
     evaluations: int
-    seconds: float
+    seconds: float = 0.0
 
 
 def search_density(
@@ -103,12 +107,29 @@ def search_density(
     if not isinstance(kernel, AbstractTunedKernel):
         kernel = model.kernel()
     seed = derive_seed(seed, "density")
-    generator = np.random.default_rng(derive_seed(seed, "search"))
     evaluator = Evaluator(model)
+    found = _searched(evaluator, kernel, name, seed)
+    if not isinstance(found, Straightened):
+        return dataclasses.replace(found, seconds=time.monotonic() - began)
+    inside = Evaluator(found.model, evaluator.evaluations)
+    found = _in_own_coordinates(_searched(inside, kernel, name, seed, found), found.warps)
+    return dataclasses.replace(found, seconds=time.monotonic() - began)
+
+
+def _searched(
+    evaluator: Evaluator,
+    kernel: AbstractTunedKernel,
+    name: str,
+    seed: int,
+    known: Straightened | None = None,
+) -> DensityBases | Straightened:
+    """Bases of a density; or the density in other coordinates, where chains meet a neck in these."""
+    model, generator = evaluator.model, np.random.default_rng(derive_seed(seed, "search"))
     starts = start_points(evaluator, seed)
     modes = find_modes(evaluator, starts) if model.is_differentiable else []
     origins: tuple[AbstractBase, ...] = (model.prior,) if model.prior is not None else ()
-    origins = origins or wide_bases(evaluator, _true(modes), starts, generator)
+    far = FAR if known is None else FAR_STRAIGHT
+    origins = origins or wide_bases(evaluator, _true(modes), starts, generator, far)
     offset = _offset(modes, origins[0])
     origins = tuple(_with_offset(origin, offset) for origin in origins)
     found = _explored(model, kernel.with_tuning(None), origins, seed)
@@ -117,25 +138,31 @@ def search_density(
     if model.is_differentiable:
         highest = np.concatenate([_highest(one) for one in populations])
         modes = find_modes(evaluator, highest, modes)
+    evaluator.evaluations += sum(one.evaluations for one in populations)
     sample = _pooled(populations)
+    if known is None and model.is_differentiable:
+        necks = straightened(evaluator, sample.flat, generator.spawn(1)[0])
+        if necks is not None:
+            return necks
     findings = _findings(evaluator, modes, sample, generator)
+    neck = None if known is None else missed_neck(known, sample.rows)
+    findings = findings if neck is None else (*findings, neck)
     if any(finding.kind is Kind.IMPROPER for finding in findings) and not _is_bounded(sample):
         raise ValueError(
             f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
             "pilot came: it has no integral; check the function, its sign and its priors."
         )
-    fitted = _fitted(model, _true(modes), sample, name, generator)
+    fitted = _fitted(model, _true(modes), sample, name, generator, known is not None)
     fitted = _reweighted(evaluator, fitted, generator)
     rounding = model.rounding(sample.flat[generator.permutation(len(sample.flat))[:_ROUNDED]])
     evaluator.evaluations += _ROUNDED if rounding else 0
-    spent = evaluator.evaluations + sum(one.evaluations for one in populations)
+    spent = evaluator.evaluations
     fitted = dataclasses.replace(_with_offset(fitted, offset), evaluations=spent)
     is_easy = model.prior is not None and name == "auto"
     is_easy = is_easy and len(population.adaptation.betas) <= _EASY_TEMPERATURES
-    seconds = time.monotonic() - began
     reason = _reason(modes, populations, fitted)
     if name in ("wide", "prior") or is_easy:
-        return DensityBases(wide, fitted, None, 2, findings, reason, rounding, spent, seconds)
+        return DensityBases(wide, fitted, None, 2, findings, reason, rounding, spent)
     return DensityBases(
         fitted,
         wide,
@@ -145,8 +172,16 @@ def search_density(
         reason,
         rounding,
         spent,
-        seconds,
     )
+
+
+def _in_own_coordinates(found: DensityBases, warps: tuple[Warp, ...]) -> DensityBases:
+    """Bases of a straightened density, as those of the density itself."""
+    first, second = found.first, found.second
+    for warp in reversed(warps):
+        first = WarpedBase(first, warp)
+        second = None if second is None else WarpedBase(second, warp)
+    return dataclasses.replace(found, first=first, second=second)
 
 
 def _true(modes: list[Mode]) -> list[Mode]:
@@ -185,6 +220,7 @@ def _fitted(
     sample: Sample,
     name: str,
     generator: np.random.Generator,
+    is_straight: bool,
 ) -> Any:
     """The base that makes U vary least on chains that it was not fitted to."""
     train = sample.rows[:, ::2].reshape(-1, model.dim)
@@ -203,6 +239,9 @@ def _fitted(
         if best is None or found < _CLEARLY * best_score:
             best, best_score = make, found
 
+    for widening in _STRAIGHT if is_straight and name == "auto" else ():
+        covariance = np.full(model.dim, widening)
+        consider(lambda _, c=covariance: GaussianBase.from_moments(0 * c, c, "profile"), train)
     is_few = 0 < len(modes) <= _MOST_COMPONENTS
     if modes and (name == "laplace" or (name == "auto" and is_few)):
         consider(lambda _: _laplace(modes, model.dim), train)
