@@ -70,7 +70,8 @@ _VISITED = 0.15  # of what should be there
 _LOCAL_DRAWS = 64
 _LOCAL_DOF = 4
 _LEAST_CHAINS = 3
-_CHAINS_FAR, _FEWEST_AND_MOST = 8, (51, 384)  # times dim^2
+_CHAINS_FAR, _CHAINS_STRAIGHT = 20, 8  # times dim^2
+_FEWEST, _MOST, _MOST_STRAIGHT = 51, 640, 384
 _NEGLIGIBLE = 0.02  # of the mass that another population found
 _HIGHEST = 4  # of the cooled chains, from which searches start
 _LARGEST = 1e12  # log density
@@ -132,7 +133,7 @@ def _searched(
     origins = origins or wide_bases(evaluator, _true(modes), starts, generator, far)
     offset = _offset(modes, origins[0])
     origins = tuple(_with_offset(origin, offset) for origin in origins)
-    found = _explored(model, kernel.with_tuning(None), origins, seed)
+    found = _explored(model, kernel.with_tuning(None), origins, seed, known is not None)
     wide, population = found[-1]
     populations = [one for _, one in found]
     if model.is_differentiable:
@@ -292,14 +293,18 @@ def _explored(
     kernel: AbstractTunedKernel,
     origins: tuple[AbstractBase, ...],
     seed: int,
+    is_straight: bool,
 ) -> list[tuple[AbstractBase, Population]]:
     """A population from every origin, left out where the density is zero on all its chains.
 
     From the last one, the widest, with many chains in many dimensions: a mode half as wide as another has
-    2^-dim of the chains of that one while they are hot.
+    2^-dim of the chains of that one while they are hot. A straightened density was looked at before.
     """
     found: list[tuple[AbstractBase, Population]] = []
-    many = int(np.clip(_CHAINS_FAR * model.dim**2, *_FEWEST_AND_MOST))
+    share, most = (
+        (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
+    )
+    many = int(np.clip(share * model.dim**2 if model.dim > 2 else 0, _FEWEST, most))
     for place, origin in enumerate(origins):
         states = kernel.extend(model.path(origin))
         options: dict[str, Any] = {
