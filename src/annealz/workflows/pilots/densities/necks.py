@@ -32,11 +32,13 @@ from annealz.models.functions.warped import WarpedFunction
 from annealz.models.log_density import LogDensity
 from annealz.paths.bases.warp import Warp, knots
 from annealz.workflows.pilots.densities.evaluator import Evaluator
+from annealz.workflows.pilots.densities.population import Sample
 from annealz.workflows.pilots.densities.profile import Profile, profile
 
 __all__ = ["Straightened", "missed_neck", "straightened", "suspects"]
 
 _STATES = 16
+_STARTS = 8
 _LEAST_SLOPE = 0.2  # of log curvature / 2, per standard deviation
 _LEAST_EXPLAINED = 0.8  # of its variance
 _MOST_SUSPECTS = 2
@@ -60,6 +62,13 @@ class Straightened:
     warps: tuple[Warp, ...]
     """From the density's own coordinates inwards."""
     profiles: tuple[Profile, ...]
+    log_z: float
+    """What a pilot found before, rough."""
+
+    @property
+    def names(self) -> str:
+        """The coordinates that others depend on."""
+        return " and ".join(_name(self.model, along.coordinate) for along in self.profiles)
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
         """Rows (points, dim) of this density, in the coordinates of the one that it comes from."""
@@ -91,10 +100,15 @@ def suspects(
 
 
 def straightened(
-    evaluator: Evaluator, rows: np.ndarray, generator: np.random.Generator
+    evaluator: Evaluator, sample: Sample, places: np.ndarray, generator: np.random.Generator
 ) -> Straightened | None:
-    """The density in coordinates in which no neck is known, or None where none was to begin with."""
-    model, found = evaluator.model, suspects(evaluator, rows, generator)
+    """The density in coordinates in which no neck is known, or None where none was to begin with.
+
+    `places` (points, dim) are modes that were found: searches start there, and at some states, again.
+    """
+    model, rows = evaluator.model, sample.flat
+    found = suspects(evaluator, rows, generator)
+    starts = np.concatenate([places, rows[generator.permutation(len(rows))[:_STARTS]]])
     warps: list[Warp] = []
     profiles: list[Profile] = []
     for place, coordinate in enumerate(found):
@@ -105,16 +119,22 @@ def straightened(
         if along is None or not _is_neck(along):
             continue
         warp = _warp(along, model.dim)
-        rows = np.asarray(_inverse(warp, rows), np.float64)
-        model = _warped(model, warp)
+        rows, starts = _inverse(warp, rows), _inverse(warp, starts)
+        model = _warped(model, warp, starts[np.isfinite(starts).all(1)])
         warps.append(warp)
         profiles.append(along)
-    return Straightened(model, tuple(warps), tuple(profiles)) if warps else None
+    if not warps:
+        return None
+    return Straightened(model, tuple(warps), tuple(profiles), sample.log_z)
 
 
-def missed_neck(found: Straightened, rows: np.ndarray) -> Finding | None:
-    """What chains (sweeps, chains, dim) at beta = 1 miss of the mass of a neck, if anything."""
-    positions = found.positions(rows.reshape(-1, rows.shape[-1]))
+def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True) -> Finding | None:
+    """What chains (sweeps, chains, dim) at beta = 1 miss of the mass of a neck, if anything.
+
+    Their rows are those of the straightened density, or of the one that it comes from.
+    """
+    positions = rows.reshape(-1, rows.shape[-1])
+    positions = found.positions(positions) if is_straight else positions
     worst, most = None, 0.0
     count = max(rows.shape[1] // 2, 1)  # chains that were resampled are relatives
     for along in found.profiles:
@@ -211,22 +231,20 @@ def _between(grid: np.ndarray, values: np.ndarray, places: np.ndarray, is_line: 
     return (1 - share) * values[low] + share * values[low + 1]
 
 
-def _warped(model: LogDensity, warp: Warp) -> LogDensity:
+def _warped(model: LogDensity, warp: Warp, starts: np.ndarray) -> LogDensity:
     """The density of u, which has no prior of its own."""
-    starts = None if model.starts is None else _inverse(warp, np.asarray(model.starts))
-    starts = None if starts is None else starts[np.isfinite(starts).all(1)]
     return LogDensity(
         WarpedFunction(model.fn, warp),
         model.dim,
         model.name,
-        starts=starts,
+        starts=starts if len(starts) else None,
         parameters=model.parameters,
         is_differentiable=model.is_differentiable,
     )
 
 
 def _inverse(warp: Warp, rows: np.ndarray) -> np.ndarray:
-    return np.asarray(_u(warp, on_device(rows)))
+    return np.asarray(_u(warp, on_device(rows)), np.float64)
 
 
 @eqx.filter_jit

@@ -45,7 +45,6 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.fit_gaussians import Gaussians, fit_gaussians
 from annealz.paths.bases.gaussian import GaussianBase
 from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
-from annealz.paths.bases.warp import Warp
 from annealz.paths.bases.warped import WarpedBase
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.modes import Mode, find_modes, start_points
@@ -65,6 +64,7 @@ _ROWS = 1024  # at which bases are compared, filled up to a multiple of it
 _DEGREES = (2, 4, 8)  # of Student's t
 _CLEARLY = 0.7  # of the variance of a simpler base
 _EASY_TEMPERATURES = 2
+_LOST = 1.0  # nats less than before: coordinates that do not suit the density
 _MISSED = 0.05  # of the mass
 _VISITED = 0.15  # of what should be there
 _LOCAL_DRAWS = 64
@@ -110,10 +110,15 @@ def search_density(
     seed = derive_seed(seed, "density")
     evaluator = Evaluator(model)
     found = _searched(evaluator, kernel, name, seed)
-    if not isinstance(found, Straightened):
-        return dataclasses.replace(found, seconds=time.monotonic() - began)
-    inside = Evaluator(found.model, evaluator.evaluations)
-    found = _in_own_coordinates(_searched(inside, kernel, name, seed, found), found.warps)
+    if isinstance(found, Straightened):
+        inside = Evaluator(found.model, evaluator.evaluations)
+        straight = _searched(inside, kernel, name, seed, found)
+        if isinstance(straight, DensityBases):
+            found = _in_own_coordinates(straight, found)
+        else:  # less than was there before
+            evaluator.evaluations = inside.evaluations
+            found = _searched(evaluator, kernel, name, seed, found, is_straight=False)
+    assert isinstance(found, DensityBases)
     return dataclasses.replace(found, seconds=time.monotonic() - began)
 
 
@@ -123,17 +128,23 @@ def _searched(
     name: str,
     seed: int,
     known: Straightened | None = None,
+    is_straight: bool = True,
 ) -> DensityBases | Straightened:
-    """Bases of a density; or the density in other coordinates, where chains meet a neck in these."""
+    """Bases of a density; or the density in other coordinates, where chains meet a neck in these.
+
+    What is `known` of a neck: the density is the straightened one, and given back where its pilots find
+    less mass than those before; or it is the one that the neck is in.
+    """
+    is_straight = is_straight and known is not None
     model, generator = evaluator.model, np.random.default_rng(derive_seed(seed, "search"))
     starts = start_points(evaluator, seed)
     modes = find_modes(evaluator, starts) if model.is_differentiable else []
     origins: tuple[AbstractBase, ...] = (model.prior,) if model.prior is not None else ()
-    far = FAR if known is None else FAR_STRAIGHT
+    far = FAR_STRAIGHT if is_straight else FAR
     origins = origins or wide_bases(evaluator, _true(modes), starts, generator, far)
     offset = _offset(modes, origins[0])
     origins = tuple(_with_offset(origin, offset) for origin in origins)
-    found = _explored(model, kernel.with_tuning(None), origins, seed, known is not None)
+    found = _explored(model, kernel.with_tuning(None), origins, seed, is_straight)
     wide, population = found[-1]
     populations = [one for _, one in found]
     if model.is_differentiable:
@@ -142,18 +153,21 @@ def _searched(
     evaluator.evaluations += sum(one.evaluations for one in populations)
     sample = _pooled(populations)
     if known is None and model.is_differentiable:
-        necks = straightened(evaluator, sample.flat, generator.spawn(1)[0])
+        places = np.array([mode.place for mode in modes]).reshape(-1, model.dim)
+        necks = straightened(evaluator, sample, places, generator.spawn(1)[0])
         if necks is not None:
             return necks
+    if is_straight and known is not None and sample.log_z < known.log_z - _LOST:
+        return known
     findings = _findings(evaluator, modes, sample, generator)
-    neck = None if known is None else missed_neck(known, sample.rows)
+    neck = None if known is None else missed_neck(known, sample.rows, is_straight)
     findings = findings if neck is None else (*findings, neck)
     if any(finding.kind is Kind.IMPROPER for finding in findings) and not _is_bounded(sample):
         raise ValueError(
             f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
             "pilot came: it has no integral; check the function, its sign and its priors."
         )
-    fitted = _fitted(model, _true(modes), sample, name, generator, known is not None)
+    fitted = _fitted(model, _true(modes), sample, name, generator, is_straight)
     fitted = _reweighted(evaluator, fitted, generator)
     rounding = model.rounding(sample.flat[generator.permutation(len(sample.flat))[:_ROUNDED]])
     evaluator.evaluations += _ROUNDED if rounding else 0
@@ -176,13 +190,14 @@ def _searched(
     )
 
 
-def _in_own_coordinates(found: DensityBases, warps: tuple[Warp, ...]) -> DensityBases:
+def _in_own_coordinates(found: DensityBases, straight: Straightened) -> DensityBases:
     """Bases of a straightened density, as those of the density itself."""
     first, second = found.first, found.second
-    for warp in reversed(warps):
+    for warp in reversed(straight.warps):
         first = WarpedBase(first, warp)
         second = None if second is None else WarpedBase(second, warp)
-    return dataclasses.replace(found, first=first, second=second)
+    reason = f"{found.reason}; in units of their scales, which depend on {straight.names}"
+    return dataclasses.replace(found, first=first, second=second, reason=reason)
 
 
 def _true(modes: list[Mode]) -> list[Mode]:
