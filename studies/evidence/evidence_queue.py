@@ -239,8 +239,13 @@ def main() -> None:
         parser.error("--out is needed")
     a.out = a.out.resolve()
     a.out.mkdir(parents=True, exist_ok=True)
-    queue, parts = Queue(a.out, a.seconds, a.workers), a.only or ["hard", "peers", "annealz", "equal"]
-    own = [annealz_job(name, OURS, {}, {}) for name in reversed(a.problems or NAMES) if name in NAMES]
+    queue, parts = (
+        Queue(a.out, a.seconds, a.workers),
+        a.only or ["hard", "peers", "annealz", "equal"],
+    )
+    own = [
+        annealz_job(name, OURS, {}, {}) for name in reversed(a.problems or NAMES) if name in NAMES
+    ]
     peers = peer_jobs(a) if "peers" in parts else []
     slow = [job for job in peers if job.name.split()[0] in SLOW_PEERS]
     queue.lanes[0].extend(hard_jobs(a) if "hard" in parts else [])

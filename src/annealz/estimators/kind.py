@@ -184,8 +184,8 @@ class Kind(enum.Enum):
     )
     MISSED_NECK = (
         True,
-        "{share:.0f} % of the mass lies {side} {name} = {place:.3g}, by Laplace's approximation along it, and "
-        "chains of the pilot have {own:.0f} % there: a neck, where other variables have no room to move",
+        "{share:.0f} % of the mass lies {side} {name} = {place:.3g}, by Laplace's approximation along it, "
+        "and chains of the pilot have {own:.0f} % there: a neck, where others have no room to move",
         Remedy(words="a non-centred form of the density opens it"),
     )
     SLOW_CHAINS = (

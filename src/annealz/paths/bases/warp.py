@@ -1,11 +1,11 @@
-"""Coordinates u in which one variable, t, is about normal, and all others keep their scale while it changes.
+"""Coordinates u in which one variable, t, is about normal, and others keep their scale while it changes.
 
     t = x_j = t(u_j)                                log dt/du_j = l(u_j)
     x = c(u_j) + N(u_j) (e^a(u_j) * u)              for the others; N unit lower triangular
     log |dx/du| = l(u_j) + sum of a(u_j)
 
-l, c, a and N are linear between knots of u_j, which lie evenly from -4.5 to 4.5. Between two of them, with s
-from 0 to 1 and D what l changes by,
+l, c, a and N are linear between knots of u_j, which lie evenly from -4.5 to 4.5. Between two of them, with
+s from 0 to 1 and D what l changes by,
 
     t = t_k + h e^l_k (e^(D s) - 1) / D,            s = log(1 + D (t - t_k) / (h e^l_k)) / D
 
@@ -14,7 +14,8 @@ of u does not leave what a computer can hold:
 
     t = t_end + e^l_end log(1 + |u_j| - 4.5),       l = l_end - log(1 + |u_j| - 4.5)        upwards
 
-In a centred hierarchy, x_i ~ N(mu, e^2t), u_i are the effects in units of their scale: its non-centred form.
+In a centred hierarchy, x_i ~ N(mu, e^2t), u_i are the effects in units of their scale: its non-centred
+form.
 """
 
 from typing import Self
@@ -50,7 +51,10 @@ class Warp(eqx.Module):
     >>> t = knots(9)  # itself normal; x_1 in units of e^t
     >>> warp = Warp.of(0, 2, 0 * t, np.zeros((9, 1)), np.exp(t)[:, None, None], np.array([1]))
     >>> u = jnp.array([[-1.0, 3.0]])
-    >>> np.asarray(warp.forward(u), float).round(4).tolist(), np.asarray(warp.log_stretch(u), float).round(4).tolist()
+    >>> (
+    ...     np.asarray(warp.forward(u), float).round(4).tolist(),
+    ...     np.asarray(warp.log_stretch(u), float).round(4).tolist(),
+    ... )
     ([[-1.0, 1.1036]], [-1.0])
     >>> np.asarray(warp.inverse(warp.forward(u)), float).round(4).tolist()
     [[-1.0, 3.0]]
@@ -75,14 +79,16 @@ class Warp(eqx.Module):
         others: np.ndarray,
         middle: float = 0.0,
     ) -> Self:
-        """From log dt/du_j (knots,), centres (knots, others) and lower triangular roots (knots, others, others).
+        """From log dt/du_j (knots,), centres (knots, others) and lower roots (knots, others, others).
 
         `middle` is t at u_j = 0, a knot: their number is odd. Coordinates that are not among `others`
         stay as they are.
         """
         size = len(log_slopes)
         change = np.diff(log_slopes)
-        steps = np.where(np.abs(change) < _FLAT, 1 + change / 2, np.expm1(change) / (change + 1e-300))
+        steps = np.where(
+            np.abs(change) < _FLAT, 1 + change / 2, np.expm1(change) / (change + 1e-300)
+        )
         places = np.cumsum([0, *(2 * _END / (size - 1) * np.exp(log_slopes[:-1]) * steps)])
         places += middle - places[size // 2]
         means, logs = np.zeros((size, dim)), np.zeros((size, dim))
@@ -91,7 +97,10 @@ class Warp(eqx.Module):
         means[:, others], logs[:, others] = centres, np.log(diagonal)
         every = np.ix_(np.arange(size), others, others)
         lowers[every] = roots / diagonal[:, None, :]
-        return cls(*map(on_device, (places, log_slopes, means, logs, lowers)), coordinate)
+        places, slopes, means, logs, lowers = map(
+            on_device, (places, log_slopes, means, logs, lowers)
+        )
+        return cls(places, slopes, means, logs, lowers, coordinate)
 
     def forward(self, u: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
         """x of u."""
@@ -128,8 +137,9 @@ class Warp(eqx.Module):
         last = self.places.shape[0] - 1
         place = (v + _END) / self._spacing
         low = jnp.clip(jnp.floor(place), 0, last - 1).astype(jnp.int32)
-        beyond = jnp.where(v > 0, jnp.maximum(v - _END, 0), jnp.minimum(v + _END, 0))
-        return low, jnp.clip(place - low, 0, 1), beyond
+        share = jnp.where(v > _END, 1.0, jnp.where(v < -_END, 0.0, place - low))
+        beyond = jnp.where(v > _END, v - _END, jnp.where(v < -_END, v + _END, 0.0))
+        return low, share, beyond  # not clipped, whose gradient at a knot is a half
 
     def _t(self, low, share, beyond):
         start, change = self.log_slopes[low], self.log_slopes[low + 1] - self.log_slopes[low]
@@ -153,7 +163,9 @@ class Warp(eqx.Module):
         ends = jnp.exp(-self.log_slopes[jnp.array([0, last])])
         under = jnp.minimum(t - self.places[0], 0) * ends[0]
         over = jnp.maximum(t - self.places[-1], 0) * ends[1]
-        beyond = jnp.expm1(jnp.minimum(over, _FURTHEST)) - jnp.expm1(-jnp.maximum(under, -_FURTHEST))
+        beyond = jnp.expm1(jnp.minimum(over, _FURTHEST)) - jnp.expm1(
+            -jnp.maximum(under, -_FURTHEST)
+        )
         return -_END + self._spacing * (low + jnp.clip(share, 0, 1)) + beyond
 
     def _at(self, low, share, t):

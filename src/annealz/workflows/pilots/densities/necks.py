@@ -1,4 +1,4 @@
-"""Necks: places where all of some coordinates become narrow as one of them, t, changes. Chains do not enter.
+"""Necks: places where coordinates become narrow as one of them, t, changes, and where chains do not enter.
 
 In a centred hierarchy, x_i ~ N(mu, e^2t), the effects x_i have no room where the scale e^t is small, and a
 step that suits the rest is rejected there. Mass in the neck is missed, and weights do not show it.
@@ -17,7 +17,6 @@ reaches into the neck. Two things are done with it:
 """
 
 import dataclasses
-from collections.abc import Sequence
 
 import equinox as eqx
 import numpy as np

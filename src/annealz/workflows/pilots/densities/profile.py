@@ -2,9 +2,10 @@
 
     m(t) = max_y f(t, y) + (dim - 1)/2 log 2 pi - log |H(t)| / 2        H minus the second derivatives in y
 
-Coordinates that are fixed, at their medians, are neither t nor among y. The maximum y(t) is followed by Newton's method from one t to the next, both ways from the middle of the
-states, until m has fallen by 14 nats, or the others have no maximum. It reaches where no chain is: that is
-what it is for. Second derivatives count as dim evaluations.
+Coordinates that are fixed, at their medians, are neither t nor among y. The maximum y(t) is followed by
+Newton's method from one t to the next, both ways from the middle of the states, until m has fallen by 14
+nats, or the others have no maximum. It reaches where no chain is: that is what it is for. Second
+derivatives count as dim evaluations.
 
 Rue, Martino, Chopin (2009), Approximate Bayesian inference for latent Gaussian models.
 """

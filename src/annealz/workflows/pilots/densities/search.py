@@ -9,6 +9,10 @@
         is the target, and large for one that misses a mode or a tail. The least one is taken, a simpler one
         where it is not clearly worse.
 
+Where a coordinate sets the scales of others, so that chains do not enter a neck, all this is done again in
+coordinates in which it is open (`necks.py`). Bases are then given back in the density's own
+(`paths/bases/warped.py`).
+
 The second base is the wide one, or the prior. Where the population hardly had to be annealed from the
 prior, that is the first and the fitted one the second. Fitted covariances are taken 1.5 times as large.
 
@@ -19,6 +23,8 @@ What is found that speaks against any annealing:
     two kinds       chains at beta = 1 fall into two groups that differ by many nats and do not mix: a
                     narrow and a wide state of like mass, a transition of first order, which annealing
                     cannot follow
+
+    missed neck     a neck holds mass by Laplace's approximation, where chains hardly came
 
 Everything uses random streams of its own and is charged.
 """
@@ -43,6 +49,7 @@ from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.models.log_density import LogDensity
 from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.fit_gaussians import Gaussians, fit_gaussians
+from annealz.paths.bases.frame import AbstractFrameBase
 from annealz.paths.bases.gaussian import GaussianBase
 from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.paths.bases.warped import WarpedBase
@@ -194,6 +201,8 @@ def _in_own_coordinates(found: DensityBases, straight: Straightened) -> DensityB
     """Bases of a straightened density, as those of the density itself."""
     first, second = found.first, found.second
     for warp in reversed(straight.warps):
+        assert isinstance(first, AbstractFrameBase)
+        assert second is None or isinstance(second, AbstractFrameBase)
         first = WarpedBase(first, warp)
         second = None if second is None else WarpedBase(second, warp)
     reason = f"{found.reason}; in units of their scales, which depend on {straight.names}"
@@ -316,9 +325,7 @@ def _explored(
     2^-dim of the chains of that one while they are hot. A straightened density was looked at before.
     """
     found: list[tuple[AbstractBase, Population]] = []
-    share, most = (
-        (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
-    )
+    share, most = (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
     many = int(np.clip(share * model.dim**2 if model.dim > 2 else 0, _FEWEST, most))
     for place, origin in enumerate(origins):
         states = kernel.extend(model.path(origin))
