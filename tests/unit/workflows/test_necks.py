@@ -8,6 +8,7 @@ import annealz
 from annealz.estimators.kind import Kind
 from annealz.estimators.status import Status
 from annealz.paths.bases.warped import WarpedBase
+from annealz.workflows.pilots.densities import search
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.necks import missed_neck, straightened, suspects
 from annealz.workflows.pilots.densities.population import Sample
@@ -130,6 +131,59 @@ def test_a_neck_without_chains_is_named():
     assert finding.kind is Kind.MISSED_NECK
     assert "below x[0] = " in finding.what
     assert finding.kind.is_fatal
+
+
+def straight_groups():
+    rows = exact_rows(400)
+    found = straightened(
+        Evaluator(GROUPS), sample_of(rows), np.zeros((0, 5)), np.random.default_rng(0)
+    )
+    assert found is not None
+    return found
+
+
+def bases(first, spent: int) -> search.DensityBases:
+    return search.DensityBases(first, first, None, 2, (), "why", 0.0, spent)
+
+
+def test_bases_come_back_in_the_coordinates_of_the_density(monkeypatch):
+    necks, asked = straight_groups(), []
+
+    def searched(evaluator, kernel, name, seed, known=None, is_straight=True):
+        asked.append((evaluator.model, known, is_straight))
+        evaluator.evaluations += 1000
+        if known is None:
+            return necks
+        return bases(annealz.GaussianBase.standard(5), evaluator.evaluations)
+
+    monkeypatch.setattr(search, "_searched", searched)
+    found = search.search_density(GROUPS, GROUPS.kernel())
+    assert [one[0] for one in asked] == [GROUPS, necks.model]
+    assert isinstance(found.first, WarpedBase)
+    assert isinstance(found.second, WarpedBase)
+    assert found.evaluations == 2000  # of both searches
+    assert "depend on x[0]" in found.reason
+    z = np.random.default_rng(0).normal(size=(50, 5)).astype(np.float32)
+    slopes = GROUPS.path(found.first).slope(z, 0.0)  # the weights of plain importance sampling
+    assert np.std(slopes) < 0.1
+    assert abs(found.first.log_z + np.mean(slopes) - LOG_Z) < 0.05
+
+
+def test_coordinates_that_lose_mass_are_given_up(monkeypatch):
+    necks, asked = straight_groups(), []
+
+    def searched(evaluator, kernel, name, seed, known=None, is_straight=True):
+        asked.append((evaluator.model, is_straight))
+        evaluator.evaluations += 1000
+        if known is None or is_straight:
+            return necks
+        return bases(annealz.GaussianBase.standard(5), evaluator.evaluations)
+
+    monkeypatch.setattr(search, "_searched", searched)
+    found = search.search_density(GROUPS, GROUPS.kernel())
+    assert asked == [(GROUPS, True), (necks.model, True), (GROUPS, False)]
+    assert isinstance(found.first, annealz.GaussianBase)
+    assert found.evaluations == 3000
 
 
 def test_a_run_of_a_centred_hierarchy():
