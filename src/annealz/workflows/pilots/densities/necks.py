@@ -101,7 +101,7 @@ def suspects(
 def straightened(
     evaluator: Evaluator, sample: Sample, places: np.ndarray, generator: np.random.Generator
 ) -> Straightened | None:
-    """The density in coordinates in which no neck is known, or None where none was to begin with.
+    """The density in coordinates in which no neck is known; None if the density has no neck.
 
     `places` (points, dim) are modes that were found: searches start there, and at some states, again.
     """
