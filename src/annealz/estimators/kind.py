@@ -182,6 +182,12 @@ class Kind(enum.Enum):
         "between them: a transition of first order, which annealing cannot follow",
         _NESTED,
     )
+    MISSED_NECK = (
+        True,
+        "{share:.0f} % of the mass lies {side} {name} = {place:.3g}, by Laplace's approximation along it, "
+        "and chains of the pilot have {own:.0f} % there: a neck, where others have no room to move",
+        Remedy(words="a non-centred form of the density opens it"),
+    )
     SLOW_CHAINS = (
         True,
         "chains mix slowly along the path: the pilot predicts a variance of log w of {predicted:.2g} over "

@@ -142,7 +142,10 @@ class PhasePath(AbstractPath):
 
     def log_target(self, x):
         phase = self.split(x)
-        return self.positions.log_target(phase.z) if phase.value is None else phase.value
+        if phase.value is None:
+            return self.positions.log_target(phase.z)
+        assert isinstance(self.positions, TemperedPath)
+        return phase.value - self.positions.stretch(phase.z)
 
     def latent_entropy(self, x):
         return self.positions.latent_entropy(self.split(x).z)

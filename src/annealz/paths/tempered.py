@@ -6,7 +6,8 @@
 
 From a base that has a frame, x = m + S z (`bases/frame.py`), the states are its own coordinates z, so that
 at beta = 0 they are all alike and a kernel need not know S. Both ends are counted as densities of x,
-dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own.
+dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own. Where the frame is not the same
+everywhere (`bases/warped.py`) the rest of log |dx/dz| is a part of f.
 
 A base may carry an offset c near the largest f. The path is then that of f - c, which float32 holds with
 more digits where f itself was computed in float64, and c is added to log Z_A.
@@ -81,7 +82,7 @@ class TemperedPath(AbstractPath):
         return self.base_value(x) + beta * self.slope(x, beta)
 
     def log_target(self, x):
-        return self.value(x)
+        return self.value(x) - self.stretch(x)
 
     def log_ratio(self, x, beta0, beta1):
         return (beta1 - beta0) * self.slope(x, beta0)
@@ -95,6 +96,10 @@ class TemperedPath(AbstractPath):
     def state(self, bits, position):
         position = jnp.asarray(position, jnp.float32)
         return self.base.to_unit(position) if isinstance(self.base, AbstractFrameBase) else position
+
+    def stretch(self, x) -> Float[Array, " chains"] | float:
+        """What of f at these states is the change of volume, not the model's log density."""
+        return self.base.log_stretch(x) if isinstance(self.base, AbstractFrameBase) else 0.0
 
     def value(self, x) -> Float[Array, " chains"]:
         """f - c at these states, one evaluation of each."""
@@ -118,9 +123,9 @@ class TemperedPath(AbstractPath):
         return getattr(self.base, "offset", None)
 
     def _model_value(self, x):
-        if self._offset is None:
-            return self.model.log_density(self.position(x))
-        return self.model.log_density(self.position(x), self._offset)  # pyright: ignore[reportCallIssue]
+        given = () if self._offset is None else (self._offset,)
+        values = self.model.log_density(self.position(x), *given)  # pyright: ignore[reportCallIssue]
+        return values + self.stretch(x)
 
 
 def _floored(values):

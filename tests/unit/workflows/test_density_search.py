@@ -10,8 +10,10 @@ import annealz
 from annealz.estimators.kind import Kind
 from annealz.estimators.status import Status
 from annealz.paths.bases.fit_gaussians import fit_gaussians
+from annealz.workflows.pilots.densities import search
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.modes import find_modes, start_points
+from annealz.workflows.pilots.densities.population import explore
 from annealz.workflows.pilots.densities.proper import improper_direction
 
 GAUSSIAN = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2, name="gaussian")
@@ -130,6 +132,39 @@ def test_a_default_run_of_a_function_on_the_host():
     assert isinstance(model.kernel(), annealz.RandomWalk)
     assert estimate.status is Status.OK
     assert abs(estimate.log_z - 0.5 * np.log(2 * np.pi)) < 5 * estimate.std_err
+
+
+def test_many_hot_chains_are_thinned_and_counted():
+    """More than are kept at beta = 1: every evaluation is charged once."""
+    count = 0
+
+    def fn(x):
+        nonlocal count
+        count += len(x)
+        return -0.5 * np.sum(np.asarray(x, np.float64) ** 2, -1)
+
+    model = annealz.LogDensity(fn, dim=1, vectorized=True)
+    kernel = model.kernel()
+    path = kernel.extend(model.path(annealz.GaussianBase.from_moments([0.0], [[4.0]])))
+    jax.effects_barrier()
+    count = 0
+    found = explore(path, kernel, seed=1, budget=4_000, num_chains=400)
+    assert count == found.evaluations
+    assert found.rows.shape[1] == found.cooled.shape[0] == 384
+    assert abs(found.rows.var() - 1) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("dim", "is_straight", "chains"),
+    [(2, False, 51), (4, False, 320), (9, False, 640), (4, True, 128), (9, True, 384)],
+)
+def test_how_many_chains_are_hot(monkeypatch, dim, is_straight, chains):
+    asked = []
+    monkeypatch.setattr(search, "explore", lambda *_, **options: asked.append(options))
+    model = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=dim)
+    origins = (annealz.GaussianBase.standard(dim),) * 2
+    search._explored(model, annealz.HAIS(), origins, 0, is_straight)
+    assert [one["num_chains"] for one in asked] == [None, chains]
 
 
 def test_a_default_run_of_an_easy_density(compiled: list[str]):

@@ -57,6 +57,8 @@ FAMILIES = {
     "gradient-gibbs": "annealz.kernels.gradient_gibbs:GradientGibbs",
     "gaussian": "annealz.paths.bases.gaussian:GaussianBase",
     "gaussian-mixture": "annealz.paths.bases.gaussian_mixture:GaussianMixtureBase",
+    "warp": "annealz.paths.bases.warp:Warp",
+    "warped": "annealz.paths.bases.warped:WarpedBase",
     "hmc": "annealz.kernels.hmc:HMC",
     "mala": "annealz.kernels.hmc:MALA",
     "random-walk": "annealz.kernels.metropolis:RandomWalk",

@@ -33,6 +33,10 @@ class AbstractFrameBase(AbstractBase):
     def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
         """log p*_A as a function of z."""
 
+    def log_stretch(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"] | float:
+        """log |dx/dz| less its constant part log |S|: 0 where the frame is the same everywhere."""
+        return 0.0
+
     @property
     def dim(self) -> int:
         return self.mean.shape[0]

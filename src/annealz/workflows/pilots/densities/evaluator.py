@@ -14,8 +14,8 @@ __all__ = ["Evaluator"]
 class Evaluator:
     """A density that counts how often it is evaluated; second derivatives count as dim evaluations."""
 
-    def __init__(self, model: LogDensity):
-        self.model, self.evaluations = model, 0
+    def __init__(self, model: LogDensity, evaluations: int = 0):
+        self.model, self.evaluations = model, evaluations
 
     def values(self, rows: np.ndarray) -> np.ndarray:
         """log p*(x) of every row; NaN as it comes."""

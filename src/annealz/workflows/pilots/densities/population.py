@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.arrays import indices
+from annealz.core.arrays import indices, on_device
 from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
 from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
@@ -25,6 +25,7 @@ __all__ = ["Population", "Sample", "explore"]
 
 _SWEEPS_AT_ONE = 24
 _BURN_IN = 4
+_MOST_KEPT = 384  # chains, at beta = 1 and beyond
 _COOLING = (2.0, 4.0, 8.0, 16.0)
 _SWEEPS_A_COOLING = 8
 _WALK = 2.0  # step of a random walk, times the root of the dimension
@@ -71,14 +72,19 @@ class Sample:
 def explore(
     path: Any, kernel: AbstractTunedKernel, *, seed: int, budget: int, num_chains: int | None = None
 ) -> Population:
-    """Anneal a population along the path of this kernel, for about `budget` sweeps."""
+    """Anneal a population along the path of this kernel, for about `budget` sweeps.
+
+    Of many chains, which are there so that no mode is lost while they are hot, some are kept at beta = 1.
+    """
     found = adapt(path, kernel, seed=seed, budget=budget, num_chains=num_chains)
     kernel = kernel.with_tuning(found.tuning)
-    chains, path = indices(found.starts), path.unnamed()
+    kept = np.linspace(0, found.starts - 1, min(found.starts, _MOST_KEPT)).round().astype(int)
+    chains, path = indices(kept.size), path.unnamed()
     sweeps = _SWEEPS_AT_ONE + len(_COOLING) * _SWEEPS_A_COOLING
-    work = sweeps * found.starts * path.sweep_size
+    work = sweeps * kept.size * path.sweep_size
     stream = Stream(seed, "population")
-    x, rows, values = _at_one(path, kernel, stream, chains, found.x, work=work)
+    start = found.x if kept.size == found.starts else on_device(np.asarray(found.x)[kept])
+    x, rows, values = _at_one(path, kernel, stream, chains, start, work=work)
     cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, work=work)
     each = kernel.evaluations
     assert each is not None
@@ -91,7 +97,7 @@ def explore(
         np.asarray(values, np.float64),
         np.asarray(cooled, np.float64),
         np.asarray(highest, np.float64),
-        each * (found.sweeps + _SWEEPS_AT_ONE * found.starts) + (1 + cooling) * found.starts,
+        each * (found.sweeps + _SWEEPS_AT_ONE * kept.size) + found.starts + cooling * kept.size,
     )
 
 

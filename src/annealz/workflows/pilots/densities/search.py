@@ -9,6 +9,10 @@
         is the target, and large for one that misses a mode or a tail. The least one is taken, a simpler one
         where it is not clearly worse.
 
+Where a coordinate sets the scales of others, so that chains do not enter a neck, all this is done again in
+coordinates in which it is open (`necks.py`). Bases are then given back in the density's own
+(`paths/bases/warped.py`).
+
 The second base is the wide one, or the prior. Where the population hardly had to be annealed from the
 prior, that is the first and the fitted one the second. Fitted covariances are taken 1.5 times as large.
 
@@ -19,6 +23,8 @@ What is found that speaks against any annealing:
     two kinds       chains at beta = 1 fall into two groups that differ by many nats and do not mix: a
                     narrow and a wide state of like mass, a transition of first order, which annealing
                     cannot follow
+
+    missed neck     a neck holds mass by Laplace's approximation, where chains hardly came
 
 Everything uses random streams of its own and is charged.
 """
@@ -43,30 +49,36 @@ from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.models.log_density import LogDensity
 from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.fit_gaussians import Gaussians, fit_gaussians
+from annealz.paths.bases.frame import AbstractFrameBase
 from annealz.paths.bases.gaussian import GaussianBase
 from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
+from annealz.paths.bases.warped import WarpedBase
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.modes import Mode, find_modes, start_points
+from annealz.workflows.pilots.densities.necks import Straightened, missed_neck, straightened
 from annealz.workflows.pilots.densities.population import Population, Sample, explore
 from annealz.workflows.pilots.densities.proper import improper_direction
-from annealz.workflows.pilots.densities.wide import wide_bases
+from annealz.workflows.pilots.densities.wide import FAR, FAR_STRAIGHT, wide_bases
 
 __all__ = ["DensityBases", "search_density"]
 
 _BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
 _INFLATION = 1.5
+_STRAIGHT = (1.5, 1.1)  # variances, where coordinates are about normal
 _COMPONENTS = (1, 2, 3, 4, 6, 8)
 _MOST_COMPONENTS = _COMPONENTS[-1]
 _ROWS = 1024  # at which bases are compared, filled up to a multiple of it
 _DEGREES = (2, 4, 8)  # of Student's t
 _CLEARLY = 0.7  # of the variance of a simpler base
 _EASY_TEMPERATURES = 2
+_LOST = 1.0  # nats less than before: coordinates that do not suit the density
 _MISSED = 0.05  # of the mass
 _VISITED = 0.15  # of what should be there
 _LOCAL_DRAWS = 64
 _LOCAL_DOF = 4
 _LEAST_CHAINS = 3
-_CHAINS_FAR, _FEWEST_AND_MOST = 8, (51, 384)  # times dim^2
+_CHAINS_FAR, _CHAINS_STRAIGHT = 20, 8  # times dim^2
+_FEWEST, _MOST, _MOST_STRAIGHT = 51, 640, 384
 _NEGLIGIBLE = 0.02  # of the mass that another population found
 _HIGHEST = 4  # of the cooled chains, from which searches start
 _LARGEST = 1e12  # log density
@@ -92,7 +104,7 @@ class DensityBases:
     rounding: float
     """Of one value of the density, in float32."""
     evaluations: int
-    seconds: float
+    seconds: float = 0.0
 
 
 def search_density(
@@ -103,39 +115,76 @@ def search_density(
     if not isinstance(kernel, AbstractTunedKernel):
         kernel = model.kernel()
     seed = derive_seed(seed, "density")
-    generator = np.random.default_rng(derive_seed(seed, "search"))
     evaluator = Evaluator(model)
+    found = _searched(evaluator, kernel, name, seed)
+    if isinstance(found, Straightened):
+        inside = Evaluator(found.model, evaluator.evaluations)
+        straight = _searched(inside, kernel, name, seed, found)
+        if isinstance(straight, DensityBases):
+            found = _in_own_coordinates(straight, found)
+        else:  # less than was there before
+            evaluator.evaluations = inside.evaluations
+            found = _searched(evaluator, kernel, name, seed, found, is_straight=False)
+    assert isinstance(found, DensityBases)
+    return dataclasses.replace(found, seconds=time.monotonic() - began)
+
+
+def _searched(
+    evaluator: Evaluator,
+    kernel: AbstractTunedKernel,
+    name: str,
+    seed: int,
+    known: Straightened | None = None,
+    is_straight: bool = True,
+) -> DensityBases | Straightened:
+    """Bases of a density; or the density in other coordinates, where chains meet a neck in these.
+
+    What is `known` of a neck: the density is the straightened one, and given back where its pilots find
+    less mass than those before; or it is the one that the neck is in.
+    """
+    is_straight = is_straight and known is not None
+    model, generator = evaluator.model, np.random.default_rng(derive_seed(seed, "search"))
     starts = start_points(evaluator, seed)
     modes = find_modes(evaluator, starts) if model.is_differentiable else []
     origins: tuple[AbstractBase, ...] = (model.prior,) if model.prior is not None else ()
-    origins = origins or wide_bases(evaluator, _true(modes), starts, generator)
+    far = FAR_STRAIGHT if is_straight else FAR
+    origins = origins or wide_bases(evaluator, _true(modes), starts, generator, far)
     offset = _offset(modes, origins[0])
     origins = tuple(_with_offset(origin, offset) for origin in origins)
-    found = _explored(model, kernel.with_tuning(None), origins, seed)
+    found = _explored(model, kernel.with_tuning(None), origins, seed, is_straight)
     wide, population = found[-1]
     populations = [one for _, one in found]
     if model.is_differentiable:
         highest = np.concatenate([_highest(one) for one in populations])
         modes = find_modes(evaluator, highest, modes)
+    evaluator.evaluations += sum(one.evaluations for one in populations)
     sample = _pooled(populations)
+    if known is None and model.is_differentiable:
+        places = np.array([mode.place for mode in modes]).reshape(-1, model.dim)
+        necks = straightened(evaluator, sample, places, generator.spawn(1)[0])
+        if necks is not None:
+            return necks
+    if is_straight and known is not None and sample.log_z < known.log_z - _LOST:
+        return known
     findings = _findings(evaluator, modes, sample, generator)
+    neck = None if known is None else missed_neck(known, sample.rows, is_straight)
+    findings = findings if neck is None else (*findings, neck)
     if any(finding.kind is Kind.IMPROPER for finding in findings) and not _is_bounded(sample):
         raise ValueError(
             f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
             "pilot came: it has no integral; check the function, its sign and its priors."
         )
-    fitted = _fitted(model, _true(modes), sample, name, generator)
+    fitted = _fitted(model, _true(modes), sample, name, generator, is_straight)
     fitted = _reweighted(evaluator, fitted, generator)
     rounding = model.rounding(sample.flat[generator.permutation(len(sample.flat))[:_ROUNDED]])
     evaluator.evaluations += _ROUNDED if rounding else 0
-    spent = evaluator.evaluations + sum(one.evaluations for one in populations)
+    spent = evaluator.evaluations
     fitted = dataclasses.replace(_with_offset(fitted, offset), evaluations=spent)
     is_easy = model.prior is not None and name == "auto"
     is_easy = is_easy and len(population.adaptation.betas) <= _EASY_TEMPERATURES
-    seconds = time.monotonic() - began
     reason = _reason(modes, populations, fitted)
     if name in ("wide", "prior") or is_easy:
-        return DensityBases(wide, fitted, None, 2, findings, reason, rounding, spent, seconds)
+        return DensityBases(wide, fitted, None, 2, findings, reason, rounding, spent)
     return DensityBases(
         fitted,
         wide,
@@ -145,8 +194,19 @@ def search_density(
         reason,
         rounding,
         spent,
-        seconds,
     )
+
+
+def _in_own_coordinates(found: DensityBases, straight: Straightened) -> DensityBases:
+    """Bases of a straightened density, as those of the density itself."""
+    first, second = found.first, found.second
+    for warp in reversed(straight.warps):
+        assert isinstance(first, AbstractFrameBase)
+        assert second is None or isinstance(second, AbstractFrameBase)
+        first = WarpedBase(first, warp)
+        second = None if second is None else WarpedBase(second, warp)
+    reason = f"{found.reason}; in units of their scales, which depend on {straight.names}"
+    return dataclasses.replace(found, first=first, second=second, reason=reason)
 
 
 def _true(modes: list[Mode]) -> list[Mode]:
@@ -185,6 +245,7 @@ def _fitted(
     sample: Sample,
     name: str,
     generator: np.random.Generator,
+    is_straight: bool,
 ) -> Any:
     """The base that makes U vary least on chains that it was not fitted to."""
     train = sample.rows[:, ::2].reshape(-1, model.dim)
@@ -203,6 +264,9 @@ def _fitted(
         if best is None or found < _CLEARLY * best_score:
             best, best_score = make, found
 
+    for widening in _STRAIGHT if is_straight and name == "auto" else ():
+        covariance = np.full(model.dim, widening)
+        consider(lambda _, c=covariance: GaussianBase.from_moments(0 * c, c, "profile"), train)
     is_few = 0 < len(modes) <= _MOST_COMPONENTS
     if modes and (name == "laplace" or (name == "auto" and is_few)):
         consider(lambda _: _laplace(modes, model.dim), train)
@@ -253,14 +317,16 @@ def _explored(
     kernel: AbstractTunedKernel,
     origins: tuple[AbstractBase, ...],
     seed: int,
+    is_straight: bool,
 ) -> list[tuple[AbstractBase, Population]]:
     """A population from every origin, left out where the density is zero on all its chains.
 
     From the last one, the widest, with many chains in many dimensions: a mode half as wide as another has
-    2^-dim of the chains of that one while they are hot.
+    2^-dim of the chains of that one while they are hot. A straightened density was looked at before.
     """
     found: list[tuple[AbstractBase, Population]] = []
-    many = int(np.clip(_CHAINS_FAR * model.dim**2, *_FEWEST_AND_MOST))
+    share, most = (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
+    many = int(np.clip(share * model.dim**2 if model.dim > 2 else 0, _FEWEST, most))
     for place, origin in enumerate(origins):
         states = kernel.extend(model.path(origin))
         options: dict[str, Any] = {

@@ -21,14 +21,16 @@ from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.modes import Mode
 
-__all__ = ["wide_bases"]
+__all__ = ["FAR", "FAR_STRAIGHT", "wide_bases"]
 
 _WIDE = 4.0  # times the Laplace covariance
 _NUM_RAYS = 40
 _OCTAVES = np.arange(-8, 13)
 _WITHIN = 5.0  # nats
 _DOF = 4
-_FAR = 32.0
+FAR = 32.0
+FAR_STRAIGHT = 1.0
+"""The same where coordinates are in units of their spread."""
 
 
 def wide_bases(
@@ -36,6 +38,7 @@ def wide_bases(
     modes: list[Mode],
     starts: np.ndarray,
     generator: np.random.Generator,
+    far: float = FAR,
 ) -> tuple[GaussianMixtureBase, GaussianMixtureBase]:
     """Student's t of 4 degrees of freedom around what was found, and the far one, named wide."""
     dim = evaluator.model.dim
@@ -61,7 +64,7 @@ def wide_bases(
             np.ones(1), centre[None], covariance[None], dof=_DOF, name=name
         )
 
-    return base(covariance, "near"), base(covariance + _FAR**2 * np.eye(dim), "wide")
+    return base(covariance, "near"), base(covariance + far**2 * np.eye(dim), "wide")
 
 
 def _width(evaluator: Evaluator, centre, root, generator: np.random.Generator) -> float:
