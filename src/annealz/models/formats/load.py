@@ -16,7 +16,6 @@ from annealz.core.reading.words import shown
 from annealz.core.registry.formats import FORMATS, FileFormat
 from annealz.core.registry.plugins import call
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.hdf5 import read_updates
 from annealz.models.formats.layouts import rbm_of
 from annealz.models.formats.naming import MappedFile, parse_map
 from annealz.models.formats.npz import MODEL
@@ -128,6 +127,8 @@ def load_trajectory(path: str | Path) -> list[RBM]:
     >>> [model.name for model in annealz.load_trajectory("series")]
     ['rbm-4x6', 'rbm-4x6']
     """
+    from annealz.models.formats.hdf5 import read_updates
+
     path = Path(path)
     if path.is_dir():
         members = [file for file in path.glob("*.npz") if file.stem.isdecimal()]

@@ -17,7 +17,7 @@ import platformdirs
 __all__ = ["keep_programs", "programs_folder"]
 
 _MOST_BYTES = 10**9
-_SHORTEST = 0.1  # seconds to compile: those of less are no faster to read
+_SHORTEST = 0.05  # seconds to compile: those of less are hardly faster to read
 
 
 def programs_folder() -> Path | None:
