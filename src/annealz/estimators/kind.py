@@ -85,6 +85,14 @@ class Kind(enum.Enum):
         "pilots and compilation took {seconds:.1f} s, more than the time limit of {limit:g} s",
         Remedy(words="the same again takes less, because compiled programs are kept"),
     )
+    UNCONFIRMED = (
+        True,
+        "the time limit of {limit:g} s left no time for a second opinion from another base: nothing shows "
+        "that chains found all of the mass",
+        Remedy(
+            words="give more time; the same again takes less, because compiled programs are kept"
+        ),
+    )
     # of islands
     TOO_FEW_ISLANDS = (
         True,
