@@ -229,6 +229,11 @@ class Kind(enum.Enum):
         "used",
         Remedy(map="visible_means={name}", words="if these are the means of the data"),
     )
+    GUESSED_NAMES = (
+        False,
+        "what the arrays of the model's file are was guessed from their names and shapes: {names}",
+        Remedy(map="{names}", words="to say it"),
+    )
     # of a second opinion, and of the exact value
     SECOND_IS_HIGHER = (
         True,

@@ -340,7 +340,7 @@ def choose_problem(
         is_fitted=is_fitted,
         is_own_path=is_own,
         wanted_base=base if isinstance(base, str) else "auto",
-        findings=(*_of_means(data), *_unused(meta, data)),
+        findings=(*_guessed(meta), *_of_means(data), *_unused(meta, data)),
     )
 
 
@@ -351,6 +351,12 @@ def _of_means(data: Any) -> tuple[Finding, ...]:
     if not count:
         return ()
     return (Finding.of(Kind.SMOOTHED_MEANS, total=array.size, count=count, rows=ROWS_OF_MEANS),)
+
+
+def _guessed(meta: dict[str, Any]) -> tuple[Finding, ...]:
+    """What is to be said of arrays whose names were guessed."""
+    names = meta.get("guessed_names")
+    return () if names is None else (Finding.of(Kind.GUESSED_NAMES, names=names),)
 
 
 def _unused(meta: dict[str, Any], data: Any) -> tuple[Finding, ...]:

@@ -234,7 +234,7 @@ def _next_part(settings: AnnealSettings, runs: list[Run]) -> int:
 
 
 def _is_left(settings: AnnealSettings, *runs: Run) -> bool:
-    """Whether a time limit leaves time for one more run, as long as the last one if that was not the first."""
+    """Whether a time limit leaves time for one more run; after the first one for a run like the last."""
     if settings.max_seconds is None:
         return True
     spent = settings.pilot_seconds + sum(run.seconds for run in runs)

@@ -60,7 +60,7 @@ def test_after_the_deadline_no_further_base_is_tried(monkeypatch):
     assert [one.name for one in found.tried] == [found.first.name] == ["uniform"]
     assert found.second is None
     fitted = search_bases(*given, **SIZE, deadline=0.0, is_fitted=True)
-    assert [one.name for one in fitted.tried][0] == "uniform"
+    assert fitted.tried[0].name == "uniform"
     assert fitted.first is fitted.tried[-1]
     assert fitted.second is not None
     none = choose_second(*given, FERROMAGNET.flat_base(), **SIZE, deadline=0.0)

@@ -29,10 +29,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.core.reading.words import listed
+from annealz.core.reading.words import listed, shown
 from annealz.core.units import GaussianUnits
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.naming import command, guess, renamed, unused_means, vector
+from annealz.models.formats.naming import (
+    command,
+    guess,
+    map_text,
+    renamed,
+    unused_means,
+    vector,
+)
 from annealz.models.formats.pair_layouts import coupled_model, is_coupled
 from annealz.models.rbm import RBM
 
@@ -87,10 +94,18 @@ def read_layout(
 ) -> tuple[AbstractModel, dict[str, Any]]:
     """The model of named arrays, and what its record should hold of them."""
     model = model_of(arrays, where, names, kind)
-    if not isinstance(model, RBM) or model.visible_means is not None:
+    if not isinstance(model, RBM):
         return model, {}
+    given = arrays if not names else _completed(renamed(arrays, names, where))
+    guessed = _guessed(given, where, names)
+    record = {}
+    if guessed is not None:
+        words = {target: shown(name) for target, name in {**guessed, **(names or {})}.items()}
+        record = {"guessed_names": map_text(words)}
+    if model.visible_means is not None:
+        return model, record
     biases = np.asarray(model.visible_bias), np.asarray(model.hidden_bias)
-    return model, unused_means(arrays, *biases)
+    return model, {**record, **unused_means(arrays, *biases)}
 
 
 def model_of(
@@ -211,16 +226,30 @@ def _parts(
     arrays: Mapping[str, np.ndarray], where: object, names: Mapping[str, str] | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """weights (hidden, visible), hidden bias and visible bias, under the names of a layout or a guess."""
-    layout = max(LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
+    layout = _layout(arrays)
     missing = [name for name in layout.names if name not in arrays]
     if missing:
-        found = None if _other_program(arrays) else guess(arrays, where, names or {})
+        found = _guessed(arrays, where, names)
         if found is None:
             raise ValueError(_lacks(arrays, where, layout, missing))
         arrays, layout = renamed(arrays, found, where), LAYOUTS[0]
     weights, hidden_bias, visible_bias = (np.asarray(arrays[name]) for name in layout.names)
     weights = weights.T if layout.is_visible_first else weights
     return weights, vector(hidden_bias), vector(visible_bias)
+
+
+def _layout(arrays: Mapping[str, np.ndarray]) -> Layout:
+    """Of which the most names are there."""
+    return max(LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
+
+
+def _guessed(
+    arrays: Mapping[str, np.ndarray], where: object, names: Mapping[str, str] | None
+) -> dict[str, str] | None:
+    """What arrays are called where no program's names say it, and nothing else can be meant."""
+    if all(name in arrays for name in _layout(arrays).names) or _other_program(arrays):
+        return None
+    return guess(arrays, where, names or {})
 
 
 def _other_program(arrays: Mapping[str, np.ndarray]) -> bool:
