@@ -231,8 +231,8 @@ class Kind(enum.Enum):
     )
     GUESSED_NAMES = (
         False,
-        "what the arrays of the model's file are was guessed from their names and shapes: {names}",
-        Remedy(map="{names}", words="to say it"),
+        "the names of the arrays in the model's file were guessed: {names}",
+        Remedy(map="{names}", words="or another one where this is wrong"),
     )
     # of a second opinion, and of the exact value
     SECOND_IS_HIGHER = (
