@@ -2,6 +2,7 @@
 
 import sys
 
+from annealz.views.cli.collector import pause_collector
 from annealz.views.cli.signals import answer_signals, status_at_end
 
 __all__ = ["main"]
@@ -11,6 +12,7 @@ def main() -> None:
     """Run the command line and exit."""
     try:
         answer_signals()
+        pause_collector()
         from annealz.views.cli.main import main as run
 
         run()

@@ -51,9 +51,17 @@ def test_json_is_one_object_with_the_documented_keys(capsys):
     assert list(Path("cache").iterdir()) == []
 
 
+def test_a_page_that_cannot_be_written_is_refused_first(capsys):
+    assert "nowhere" in refused(capsys, "entropy", "m.npz", *SMALL, "--report", "nowhere/p.html")
+
+
 def test_the_table_has_both_units_and_a_run_can_be_kept(capsys):
-    status, out, _ = run(capsys, "entropy", "m.npz", *SMALL, "--out", "run")
+    status, out, _ = run(
+        capsys, "entropy", "m.npz", *SMALL, "--out", "run", "--report", "page.html"
+    )
     assert status == 0
+    assert out.splitlines()[-1] == "report: page.html"
+    assert "log Z" in Path("page.html").read_text("utf-8")
     for words in ("nats", "in bits", "visible units", "mean of log p*", "log Z"):
         assert words in out
     status, again, _ = run(capsys, "entropy", "m.npz", "--run", "run")

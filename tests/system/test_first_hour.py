@@ -1,5 +1,6 @@
 """What a newcomer stumbles over: strict exit, own help, missing files, doctor, tables in a pipe."""
 
+import gc
 import json
 import os
 import subprocess
@@ -11,7 +12,10 @@ import pytest
 import annealz
 from annealz.core import kept_programs as programs
 from annealz.testing import random_rbm
+from annealz.views.cli.collector import pause_collector, resume_collector
 from annealz.views.cli.main import main
+from annealz.views.cli.progress import show_progress
+from support.imports import annealz_in_a_process, imported
 
 HASTY = ["--base", "uniform", "--schedule", "linear", "--no-second-opinion", "--quiet"]
 
@@ -127,6 +131,33 @@ def test_damaged_programs_are_compiled_again_without_a_word(model, tmp_path):
         for file in files:
             file.write_bytes(file.read_bytes()[:50])
     assert found[0] == found[1]
+
+
+def test_a_small_estimate_imports_what_it_needs(model):
+    """A first result waits for its imports: other families, other formats and ArviZ are not among them."""
+    done = annealz_in_a_process("estimate", model, "--quiet")
+    assert done.returncode == 0
+    modules = imported(done.stderr)
+    assert "annealz.models.rbm" in modules
+    others = {f"annealz.models.formats.{name}" for name in ("hdf5", "julia", "mat", "uai")}
+    others |= {f"annealz.models.{name}" for name in ("dbm", "ising", "layered_rbm", "potts")}
+    assert not modules & {*others, "arviz_stats", "matplotlib", "optax", "blackjax"}
+
+
+def test_the_collector_pauses_until_the_work_begins():
+    assert gc.isenabled()
+    before = gc.get_freeze_count()
+    resume_collector()  # nobody paused it
+    assert gc.get_freeze_count() == before
+    pause_collector()
+    try:
+        assert not gc.isenabled()
+        made = [[number] for number in range(1000)]
+        with show_progress(True):
+            assert gc.isenabled()
+            assert gc.get_freeze_count() >= before + len(made)
+    finally:
+        gc.enable()
 
 
 def test_a_status_is_a_string_and_a_truth():

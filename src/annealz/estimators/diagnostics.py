@@ -104,8 +104,16 @@ class Judgement(Found):
         check_level(level)
         if min(self.ess, self.foretold_ess) >= _MIN_DELTA_ESS and self._is_light:
             return delta_interval(self.log_weights, level)
-        predicted = float(np.sqrt(max(0.0, 1 / self.foretold_ess - 1 / self.log_weights.size)))
-        return bootstrap_interval(self.log_weights, level, upper_std_err=predicted)
+        if level not in self._bootstraps:
+            predicted = float(np.sqrt(max(0.0, 1 / self.foretold_ess - 1 / self.log_weights.size)))
+            found = bootstrap_interval(self.log_weights, level, upper_std_err=predicted)
+            self._bootstraps[level] = found
+        return self._bootstraps[level]
+
+    @functools.cached_property
+    def _bootstraps(self) -> dict[float, tuple[float, float]]:
+        """Intervals that were made: a table, a page and a record ask for the same one."""
+        return {}
 
 
 def judge(log_weights: np.ndarray) -> Judgement:

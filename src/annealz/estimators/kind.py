@@ -85,6 +85,14 @@ class Kind(enum.Enum):
         "pilots and compilation took {seconds:.1f} s, more than the time limit of {limit:g} s",
         Remedy(words="the same again takes less, because compiled programs are kept"),
     )
+    UNCONFIRMED = (
+        True,
+        "the time limit of {limit:g} s left no time for a second opinion from another base: nothing shows "
+        "that chains found all of the mass",
+        Remedy(
+            words="give more time; the same again takes less, because compiled programs are kept"
+        ),
+    )
     # of islands
     TOO_FEW_ISLANDS = (
         True,
@@ -226,6 +234,11 @@ class Kind(enum.Enum):
         "the model's file holds {name}, as many numbers from 0 to 1 as visible units, and they are not "
         "used",
         Remedy(map="visible_means={name}", words="if these are the means of the data"),
+    )
+    GUESSED_NAMES = (
+        False,
+        "the names of the arrays in the model's file were guessed: {names}",
+        Remedy(map="{names}", words="or another one where this is wrong"),
     )
     # of a second opinion, and of the exact value
     SECOND_IS_HIGHER = (

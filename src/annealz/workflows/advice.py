@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from annealz.workflows.estimate import Estimate
     from annealz.workflows.exchange.estimate import ExchangeEstimate
 
-__all__ = ["advice_of"]
+__all__ = ["advice_of", "whole_seconds"]
 
 _TOO_FEW = (Kind.TOO_FEW_CHAINS, Kind.TOO_FEW_ISLANDS, Kind.TOO_FEW_TWO_SIDED)
 _USUAL_STEPS = 10_000
@@ -56,10 +56,19 @@ def advice_of(estimate: Estimate | ExchangeEstimate) -> Advice:
     late = findings.get(Kind.OUT_OF_TIME)
     if late is not None:  # what is left of a run says little of what all of it would do
         return Advice(next_try=late.remedy)
+    if Kind.UNCONFIRMED in findings and estimate.settings.max_seconds is not None:
+        longer = 2 * max(estimate.settings.max_seconds, estimate.seconds)
+        return Advice(next_try=Remedy(max_seconds=whole_seconds(longer)))
     if Kind.CONTRADICTS_EXACT in findings:
         return Advice()
     remedies = list(_remedies(estimate))
     return Advice(tuple(remedies[:_MOST_REMEDIES]), _first_ready(remedies))
+
+
+def whole_seconds(seconds: float) -> int:
+    """A limit to advise: rounded up to two digits."""
+    digits = 10 ** max(int(np.log10(max(seconds, 1.0))) - 1, 0)
+    return int(np.ceil(seconds / digits - 1e-6) * digits)
 
 
 def _first_ready(remedies: list[Remedy]) -> Remedy | None:
@@ -79,7 +88,7 @@ def _remedies(estimate: Estimate) -> Iterator[Remedy]:
     if is_own and settings.second and not settings.base_reason:
         yield Remedy(base="fitted", words="a base found by pilots")
     if is_own:
-        yield Remedy(method="exchange", words="which crosses between modes")
+        yield Remedy(method="exchange", words="whose chains also go back to the base")
     steps = _steps(estimate)
     if steps is not None:
         yield Remedy(num_steps=steps)

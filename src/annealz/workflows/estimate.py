@@ -525,7 +525,7 @@ class Estimate(Judged, Drawn):
         if not opinion.confirms:
             return f"{words}: contradicts"
         if opinion.judgement.status is Status.UNRELIABLE:
-            return f"{words}, a lower bound: does not contradict"
+            return f"{words}, probably too low: no contradiction"
         return f"{words}: agrees"
 
     def __repr__(self) -> str:

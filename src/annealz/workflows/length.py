@@ -1,7 +1,8 @@
 """How long a run is: its schedule, its chains and its parts, for what is asked, the time and the error.
 
 a wanted error   survey and sizing runs predict steps and chains (`pilots/sizing.py`)
-a time limit     fewer chains first, then shorter ones, in parts so that it can stop between them
+a time limit     fewer chains first, then shorter ones, in parts so that it can stop between them; parts
+                 are as wide as pilots where that is possible, because one program then serves both
 neither          as asked; of a density whose steps are not given, what the survey predicts
 """
 
@@ -23,17 +24,17 @@ from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.options import Options
+from annealz.workflows.pilots.base_search import PILOT_CHAINS, second_chains
 from annealz.workflows.pilots.plan import MIXING_SHARE, named_rule, plan_schedule
 from annealz.workflows.pilots.sizing import Forecast, Timing, forecast, time_steps
 from annealz.workflows.pilots.survey_mixing import survey_mixing
 from annealz.workflows.problem import Problem
 
-__all__ = ["Length", "choose_length"]
+__all__ = ["Length", "choose_length", "opinion_chains", "part_width"]
 
 _LEAST_CHAINS = 250  # that a time limit leaves, before it shortens the chains
 _NUM_PARTS = 4  # of a run whose time is limited
 _LEAST_PART = 25  # chains: fewer cannot be diagnosed
-_SECOND_TIME = 0.25  # of a time limit, for the second opinion
 TIME_RESERVE = 0.8
 RUN_SHARE = 0.25  # of a time limit that the run gets, however long pilots and compilation took
 _SHORT_SURVEY = 4_000  # sweeps
@@ -77,13 +78,12 @@ def choose_length(
     if num_steps is None and _is_sized(problem, schedule):
         rule = named_rule(schedule)
         found = _by_survey(problem, rule, options, on_progress)
-        left = _left(problem, options, spent + found.seconds)
+        left = _left(options, spent + found.seconds)
         return found if left is None else _within(problem, rule, options, found, left)
     part_chains, timing, whole = None, Timing(0.0, 0, 0.0, 0), None
-    left = _left(problem, options, spent)
+    left = _left(options, spent)
     if left is not None:
-        num_steps, num_chains, timing, whole = _fit(problem, schedule, options, left)
-        part_chains = _part_chains(num_chains, 1.0)
+        num_steps, num_chains, part_chains, timing, whole = _fit(problem, schedule, options, left)
     found = plan_schedule(
         schedule,
         problem.states,
@@ -147,22 +147,22 @@ def _within(
     problem: Problem, rule: ScheduleRule, options: Options, found: Length, left: float
 ) -> Length:
     """The same in the time that is left: fewer chains first, then shorter ones."""
-    part_chains = _part_chains(found.num_chains, 1.0)
-    timing = time_steps(problem.states, problem.kernel, part_chains, options.seed)
+    width = part_width(found.num_chains)
+    timing = time_steps(problem.states, problem.kernel, width, options.seed)
     schedule, steps = found.schedule, found.schedule.num_steps
     sweeps = _sweeps_within(left, timing, options)
-    chains = min(found.num_chains, max(int(sweeps / steps), min(found.num_chains, _LEAST_CHAINS)))
-    if steps * chains > sweeps:
+    chains, affordable = _chains_within(found.num_chains, steps, sweeps, problem)
+    if steps > affordable:
         assert schedule.terrain is not None
-        schedule = make_schedule(rule, max(1, int(sweeps / chains)), schedule.terrain)
+        schedule = make_schedule(rule, affordable, schedule.terrain)
     return Length(
         schedule,
         chains,
-        _part_chains(chains, 1.0),
+        width,
         found.sweeps + timing.sweeps,
         found.seconds + timing.spent,
         found.starts + timing.starts,
-        steps * found.num_chains * timing.pace,
+        steps * (found.num_chains + _beside(problem, found.num_chains)) * timing.pace,
         steps,
     )
 
@@ -189,7 +189,7 @@ def _for_error(
         schedule,
         options.target_std_err,
         num_steps=options.num_steps,
-        max_seconds=_left(problem, options, spent),
+        max_seconds=_left(options, spent),
         seed=options.seed,
         on_progress=on_progress,
     )
@@ -211,12 +211,11 @@ def _for_error(
     )
 
 
-def _left(problem: Problem, options: Options, spent: float) -> float | None:
-    """Seconds for the first run, of what is allowed."""
+def _left(options: Options, spent: float) -> float | None:
+    """Seconds for the runs, of what is allowed."""
     if options.max_seconds is None:
         return None
-    left = max(options.max_seconds - spent, RUN_SHARE * options.max_seconds)
-    return left if problem.second_path is None else left * (1 - _SECOND_TIME)
+    return max(options.max_seconds - spent, RUN_SHARE * options.max_seconds)
 
 
 def _is_name(schedule: Any) -> bool:
@@ -229,10 +228,42 @@ def _part_chains(num_chains: int, affordable: float) -> int:
     return min(max(chains, _LEAST_PART), num_chains)
 
 
+def part_width(num_chains: int) -> int:
+    """Chains per part of a run whose time is limited, and of what is timed for it."""
+    if num_chains > PILOT_CHAINS and num_chains % PILOT_CHAINS == 0:
+        return PILOT_CHAINS
+    return _part_chains(num_chains, 1.0)
+
+
+def opinion_chains(num_chains: int, part_chains: int | None, is_resampled: bool = False) -> int:
+    """Chains of a second opinion; in limited time as many as a part has, whose program serves them."""
+    count = second_chains(num_chains, is_resampled)
+    return count if part_chains is None else max(count, min(part_chains, num_chains))
+
+
+def _beside(problem: Problem, num_chains: int) -> float:
+    """Chains of the second opinion, and of the way back from where they ended."""
+    if problem.second_path is None:
+        return 0.0
+    return 1.5 * opinion_chains(num_chains, part_width(num_chains))
+
+
+def _chains_within(num_chains: int, steps: int, sweeps: float, problem: Problem) -> tuple[int, int]:
+    """Chains in whole parts, fewer where time is short, and the steps that are left to them."""
+    width, beside = part_width(num_chains), _beside(problem, num_chains)
+    if steps * (num_chains + beside) <= sweeps:
+        return num_chains, steps
+    wanted = max(sweeps / steps - beside, min(num_chains, _LEAST_CHAINS))
+    chains = min(max(int(wanted / width), 1) * width, num_chains)
+    return chains, max(1, min(steps, int(sweeps / (chains + beside))))
+
+
 def _fit(
     problem: Problem, schedule: Any, options: Options, left: float
-) -> tuple[int | None, int, Timing, float]:
-    """Steps and chains that fit into the time: fewer chains first, then shorter ones; all take so long."""
+) -> tuple[int | None, int, int, Timing, float]:
+    """Steps, chains and those of a part that fit into the time: fewer chains first, then shorter ones; and
+    what all of them take.
+    """
     path, kernel = problem.states, problem.kernel
     num_steps, num_chains = options.num_steps, options.chains
     is_fixed = num_steps is not None or not _is_name(schedule)
@@ -240,11 +271,13 @@ def _fit(
         steps = DEFAULT_NUM_STEPS if num_steps is None else num_steps
     else:
         steps = plan_schedule(schedule, path, kernel, num_steps=num_steps).num_steps
-    timing = time_steps(path, kernel, _part_chains(num_chains, 1.0), options.seed)
-    sweeps, whole = _sweeps_within(left, timing, options), steps * num_chains * timing.pace
-    if steps * num_chains <= sweeps:
-        return num_steps, num_chains, timing, whole
-    chains = max(int(sweeps / steps), min(num_chains, _LEAST_CHAINS))
-    if is_fixed or steps * chains <= sweeps:
-        return num_steps, chains, timing, whole
-    return max(1, int(sweeps / chains)), chains, timing, whole
+    width = part_width(num_chains)
+    timing = time_steps(path, kernel, width, options.seed)
+    whole = steps * (num_chains + _beside(problem, num_chains)) * timing.pace
+    sweeps = _sweeps_within(left, timing, options)
+    chains, affordable = _chains_within(num_chains, steps, sweeps, problem)
+    if affordable == steps:
+        return num_steps, chains, width, timing, whole
+    if is_fixed:  # smaller parts, to stop between them
+        return num_steps, chains, _part_chains(chains, 1.0), timing, whole
+    return affordable, chains, width, timing, whole

@@ -8,6 +8,7 @@ With `client=` all runs go to the workers of a cluster.
 """
 
 import dataclasses
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ from annealz.engine.cluster.current import clustered
 from annealz.engine.progress import begin, in_stage
 from annealz.engine.resampling import Resampling, island_size
 from annealz.engine.reverse import check_start
+from annealz.estimators.finding import Finding
+from annealz.estimators.kind import Kind
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.load import load_model
@@ -33,7 +36,7 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.estimate import Estimate
 from annealz.workflows.folder import RunFolder
-from annealz.workflows.length import TIME_RESERVE, Length, choose_length
+from annealz.workflows.length import TIME_RESERVE, Length, choose_length, part_width
 from annealz.workflows.options import DEFAULT_NUM_CHAINS, Options
 from annealz.workflows.pilots.plan import check_schedule
 from annealz.workflows.pilots.sizing import Forecast, time_steps
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
 
+_SEARCH_TIME = 0.5  # of a time limit: after it no further base is tried
 _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
 OnProgress = Callable[[Progress], None] | None
@@ -174,6 +178,7 @@ def estimate_log_z(
     >>> means.trace.means["means"].shape  # of the units, at the recorded steps
     (100, 6)
     """
+    began = time.monotonic()
     options = Options(
         num_steps=num_steps,
         num_chains=num_chains,
@@ -216,14 +221,20 @@ def estimate_log_z(
     folder = None if out is None else RunFolder(out)
     if folder is not None:
         folder.check(force)
-    problem = _prepared(problem, check_schedule(schedule, options.num_steps), options, on_progress)
-    length = choose_length(
-        problem, schedule, options, problem.pilot_seconds, on_progress, on_forecast
-    )
+    steps = check_schedule(schedule, options.num_steps)
+    problem = _prepared(problem, steps, options, on_progress, began)
+    spent = max(problem.pilot_seconds, time.monotonic() - began)
+    length = choose_length(problem, schedule, options, spent, on_progress, on_forecast)
     problem = problem.charged(length.sweeps, length.seconds, length.starts)
+    if max_seconds is not None:  # all that was done counts, reading and compiling too
+        unseen = time.monotonic() - began - problem.pilot_seconds
+        problem = problem.charged(0, max(unseen, 0.0))
     start, of_draws = _draws(problem, length, options, given, on_progress)
     of_draws["independent_draws"] = independent
     second = problem.second_schedule(length.schedule)
+    known, findings = problem.known_log_z(exact_log_z), problem.findings
+    if problem.is_unconfirmed and second_opinion and known is None:
+        findings = (*findings, Finding.of(Kind.UNCONFIRMED, limit=max_seconds))
     settings = AnnealSettings(
         **problem.described(given),
         **of_draws,
@@ -242,14 +253,14 @@ def estimate_log_z(
         whole_seconds=None if max_seconds is None else length.whole_seconds,
         wanted_steps=length.wanted_steps,
         offset=problem.offset,
-        pilot_findings=[finding.to_record() for finding in problem.findings] or None,
+        pilot_findings=[finding.to_record() for finding in findings] or None,
         can_enumerate=problem.model.has_exact_draws,
         takes_data=problem.model.takes_data,
         along=options.along,
         seed=options.seed,
         record_every=options.record_every,
         checkpoint_seconds=checkpoint_seconds,
-        exact_log_z=problem.known_log_z(exact_log_z),
+        exact_log_z=known,
         pilot_sweeps=problem.pilot_sweeps,
         pilot_seconds=problem.pilot_seconds,
     )
@@ -318,7 +329,9 @@ def resume(
         return runner.estimate(start)
 
 
-def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnProgress) -> Problem:
+def _prepared(
+    problem: Problem, steps: int, options: Options, on_progress: OnProgress, began: float
+) -> Problem:
     """The problem with base and kernel chosen; what the run cannot do is refused before pilots run."""
     num_chains, draws = options.chains, options.draws
     if not problem.is_simple:
@@ -335,7 +348,8 @@ def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnPro
     )  # its kernel is not tuned yet
     is_searched = problem.is_searched(options.second_opinion) and not is_density
     if limit is not None and is_searched:  # pilots keep it too
-        paced = time_steps(problem.states, problem.kernel, num_chains, options.seed)
+        width = part_width(num_chains)
+        paced = time_steps(problem.states, problem.kernel, width, options.seed)
         share = TIME_RESERVE * limit / (paced.pace * steps * num_chains)
         steps = max(int(min(share, 1.0) * steps), 1)
         problem = problem.charged(paced.sweeps, paced.spent, paced.starts)
@@ -345,6 +359,7 @@ def _prepared(problem: Problem, steps: int, options: Options, on_progress: OnPro
         num_chains,
         second_opinion=options.second_opinion,
         on_progress=on_progress,
+        deadline=None if limit is None else began + _SEARCH_TIME * limit,
     )
 
 

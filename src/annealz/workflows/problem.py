@@ -80,6 +80,8 @@ class Problem:
     """Of one value of a density, where it was measured."""
     findings: tuple[Finding, ...] = ()
     """What pilots found that speaks against annealing."""
+    is_unconfirmed: bool = False
+    """Whether a time limit left no second base."""
     is_simple: bool = False
     """Whether the exact log Z stands for the search of bases and the second opinion."""
 
@@ -91,19 +93,21 @@ class Problem:
         *,
         second_opinion: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
+        deadline: float | None = None,
     ) -> "Problem":
         """The same with all decided that takes a pilot: base, and how the kernel steps.
 
         `num_steps` and `num_chains` are those of the run to come, of whose sweeps tuning the kernel may
         take a fiftieth and a search for bases a third. With `second_opinion` a second path, from an
-        unlike base, where the model has one.
+        unlike base, where the model has one. After the `deadline`, by `time.monotonic`, no further base is
+        tried.
         """
         if self.is_open and self.model.searched_bases:
             return self._density_prepared(seed, num_steps, num_chains, second_opinion)
         path, spent, seconds, starts = self.path, 0, 0.0, 0
         layer = self.marginal or self.model.marginals[0]
         options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
-        options["on_progress"] = on_progress
+        options |= {"on_progress": on_progress, "deadline": deadline}
         found = None
         if self.is_open:
             found = search_bases(
@@ -133,6 +137,7 @@ class Problem:
             second_path=None if second is None else second.path,
             second_terrain=None if second is None else second.terrain,
             findings=findings,
+            is_unconfirmed=found is not None and found.is_cut and second is None,
         )
 
     def _density_prepared(
@@ -335,7 +340,7 @@ def choose_problem(
         is_fitted=is_fitted,
         is_own_path=is_own,
         wanted_base=base if isinstance(base, str) else "auto",
-        findings=(*_of_means(data), *_unused(meta, data)),
+        findings=(*_guessed(meta), *_of_means(data), *_unused(meta, data)),
     )
 
 
@@ -346,6 +351,12 @@ def _of_means(data: Any) -> tuple[Finding, ...]:
     if not count:
         return ()
     return (Finding.of(Kind.SMOOTHED_MEANS, total=array.size, count=count, rows=ROWS_OF_MEANS),)
+
+
+def _guessed(meta: dict[str, Any]) -> tuple[Finding, ...]:
+    """What is to be said of arrays whose names were guessed."""
+    names = meta.get("guessed_names")
+    return () if names is None else (Finding.of(Kind.GUESSED_NAMES, names=names),)
 
 
 def _unused(meta: dict[str, Any], data: Any) -> tuple[Finding, ...]:

@@ -30,10 +30,10 @@ from annealz.paths import programs
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
+from annealz.workflows.advice import whole_seconds
 from annealz.workflows.estimate import Estimate
 from annealz.workflows.folder import RunFolder
-from annealz.workflows.length import RUN_SHARE, TIME_RESERVE
-from annealz.workflows.pilots.base_search import second_chains
+from annealz.workflows.length import RUN_SHARE, TIME_RESERVE, opinion_chains
 from annealz.workflows.pilots.draws import draw_with_ancestors
 from annealz.workflows.pilots.sizing import more_chains
 from annealz.workflows.problem import Problem
@@ -47,7 +47,6 @@ _EXCHANGE_FROM = (
     1.0  # predicted Var[log w]: 1.4 on mnist-cd25-20, where exchange had a third of the squared
 )
 # error; 0.4 on mnist-pcd-20 (equal) and mnist-pcd-500 (twice the squared error)
-_FIRST_TIME = 0.75  # of a time limit
 
 
 class Runner:
@@ -78,8 +77,10 @@ class Runner:
     def estimate(self, start: np.ndarray | None) -> Estimate:
         run = self.forward()
         reverse = self.reverse(run, start) if self.settings.two_sided else None
-        second = None if self.second_schedule is None else self.second(run)
-        probe = None if second is None else self.probe(second)
+        wants_second = self.second_schedule is not None and _is_left(self.settings, run)
+        second = self.second(run) if wants_second else None
+        wants_probe = second is not None and _is_left(self.settings, run, second)
+        probe = self.probe(second) if second is not None and wants_probe else None
         runs = Runs(run, reverse, second, probe)
         estimate = dataclasses.replace(estimate_of(self.settings, runs), problem=self.problem)
         if self.folder is None:
@@ -153,7 +154,9 @@ class Runner:
             path=self.problem.second_states,
             kernel=self.problem.second_kernel,
             schedule=self.second_schedule,
-            num_chains=second_chains(run.num_chains, resample is not None),
+            num_chains=opinion_chains(
+                run.num_chains, self.settings.part_chains, resample is not None
+            ),
             purpose="second",
             resample=resample,
             on_progress=in_stage(self.on_progress, "second"),
@@ -215,18 +218,34 @@ def _next_part(settings: AnnealSettings, runs: list[Run]) -> int:
     """Chains of the next part of the forward run; none where it is done."""
     wanted, done = settings.num_chains, sum(run.num_chains for run in runs)
     limit, target = settings.max_seconds, settings.target_std_err
-    if limit is not None:
-        least = settings.pilot_seconds + RUN_SHARE * limit
-        limit = max(limit * (_FIRST_TIME if settings.second else 1.0), least)
     if limit is not None and runs:
         spent = settings.pilot_seconds + sum(run.seconds for run in runs)
-        if spent + runs[-1].seconds > limit:
+        ahead = min(run.seconds for run in runs)  # the first may have compiled
+        if settings.second is not None:  # which comes after them
+            beside = 1.5 * opinion_chains(runs[0].num_chains, settings.part_chains)
+            ahead *= 1 + beside / runs[0].num_chains
+        if spent + ahead > _allowed(settings, limit):
             return 0
     if target is not None and done >= wanted:
         log_weights = np.concatenate([run.log_weights for run in runs])[:wanted]
         wanted += more_chains(log_weights, target)
     size = settings.part_chains or wanted
     return min(size, wanted - done)
+
+
+def _is_left(settings: AnnealSettings, *runs: Run) -> bool:
+    """Whether a time limit leaves time for one more run; after the first one for a run like the last."""
+    if settings.max_seconds is None:
+        return True
+    spent = settings.pilot_seconds + sum(run.seconds for run in runs)
+    return spent + (runs[-1].seconds if len(runs) > 1 else 0.0) < _allowed(
+        settings, settings.max_seconds
+    )
+
+
+def _allowed(settings: AnnealSettings, limit: float) -> float:
+    """Seconds until all runs should be done: some are left, however long pilots and compilation took."""
+    return max(limit, settings.pilot_seconds + RUN_SHARE * limit)
 
 
 def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
@@ -277,7 +296,22 @@ def estimate_of(settings: AnnealSettings, runs: Runs) -> Estimate:
             base=settings.second.base,
             probe=_probe_of(runs, judgement.log_mean),
         )
+    if limit is not None and _is_unconfirmed(settings, runs):
+        found.append(Finding.of(Kind.UNCONFIRMED, limit=limit))
     return Estimate(settings, runs, judgement, (), both, opinion, by_kind(found))
+
+
+def _is_unconfirmed(settings: AnnealSettings, runs: Runs) -> bool:
+    """Whether time ran out before second chains had shown what they can, and no exact value is known.
+
+    Second chains that can be trusted confirm by their log Z; others only by the way back from their ends.
+    """
+    if settings.second is None or settings.exact_log_z is not None:
+        return False
+    if runs.second is None:
+        return True
+    is_cut = not _is_left(settings, runs.forward, runs.second)
+    return is_cut and judgement_of(runs.second).status is not Status.OK
 
 
 def _of_time(settings: AnnealSettings, run: Run, limit: float) -> Iterator[Finding]:
@@ -295,11 +329,9 @@ def _of_time(settings: AnnealSettings, run: Run, limit: float) -> Iterator[Findi
     if run.num_chains < chains:
         remedy = None
         if settings.whole_seconds is not None:
-            share = TIME_RESERVE * (_FIRST_TIME if settings.second else 1.0)
-            whole = max(settings.pilot_seconds + settings.whole_seconds / share, 1.5 * limit, 1.0)
-            digits = 10 ** max(int(np.log10(whole)) - 1, 0)
-            rounded = int(np.ceil(whole / digits - 1e-6) * digits)
-            remedy = Remedy(max_seconds=rounded, words="for all of them")
+            whole = settings.pilot_seconds + settings.whole_seconds / TIME_RESERVE
+            whole = max(whole, 1.5 * limit, 1.0)
+            remedy = Remedy(max_seconds=whole_seconds(whole), words="for all of them")
         yield Finding.of(Kind.OUT_OF_TIME, remedy, limit=limit, done=run.num_chains, wanted=chains)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from annealz.core.weights import bootstrap_interval, delta_interval
+from annealz.estimators import diagnostics
 from annealz.estimators.diagnostics import judge, pareto_k, pareto_k_limit
 from annealz.estimators.kind import Kind
 from annealz.estimators.status import Status
@@ -17,6 +18,21 @@ def test_light_tails_are_ok():
     verdict = judge(_normal(0.5))
     assert verdict.status is Status.OK
     assert verdict.messages == ()
+
+
+def test_an_interval_is_resampled_once_for_each_level(monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        diagnostics,
+        "bootstrap_interval",
+        lambda *given, **more: calls.append(given[1]) or bootstrap_interval(*given, **more),
+    )
+    few = judge(_normal(0.5, 100))
+    assert few.interval() == few.interval() != few.interval(0.5)
+    assert few.interval(0.5) == bootstrap_interval(
+        few.log_weights, 0.5, upper_std_err=_foretold(few)
+    )
+    assert calls == [0.95, 0.5]
 
 
 def test_many_effective_chains_get_the_delta_interval():

@@ -253,6 +253,31 @@ def test_the_command_line_asks_with_2(tmp_path: Path, capsys):
     assert "--map weights=W.T,hidden_bias=bh,visible_bias=bv" in " ".join(said.split())
 
 
+def test_names_that_were_guessed_are_reported(tmp_path: Path):
+    np.savez(tmp_path / "m.npz", **arrays(RBM, "W bh bv"))
+    record = read_model(tmp_path / "m.npz")[1]
+    assert record["guessed_names"] == "weights=W,hidden_bias=bh,visible_bias=bv"
+    options = {"schedule": "linear", "num_steps": 100, "num_chains": 100, "second_opinion": False}
+    estimate = annealz.estimate_log_z(tmp_path / "m.npz", base="visible-bias", **options)
+    said = [one for one in estimate.messages if "guessed" in one]
+    assert len(said) == 1
+    assert 'map="weights=W,hidden_bias=bh,visible_bias=bv"' in said[0]
+    assert estimate.ok
+    said_in_part = MappedFile.of(str(tmp_path / "m.npz"), "weights=W")
+    assert read_model(said_in_part)[1]["guessed_names"] == record["guessed_names"]
+    whole = MappedFile.of(str(tmp_path / "m.npz"), record["guessed_names"])
+    assert "guessed_names" not in read_model(whole)[1]
+    np.savez(tmp_path / "own.npz", **arrays(RBM, "weights hidden_bias visible_bias"))
+    assert "guessed_names" not in read_model(tmp_path / "own.npz")[1]
+
+
+def test_a_file_says_nothing_of_guesses_itself(tmp_path: Path):
+    annealz.save_rbm(
+        tmp_path / "m.npz", RBM, {"guessed_names": "x", "unused_means": "y", "note": 1}
+    )
+    assert read_model(tmp_path / "m.npz")[1] == {"name": "m", "note": 1}
+
+
 @pytest.mark.parametrize("values", [np.linspace(0, 1, 6), np.full(6, 0.3)])
 def test_an_array_like_means_is_mentioned(values: np.ndarray, tmp_path: Path):
     held = arrays(RBM, "weights hidden_bias visible_bias")

@@ -52,6 +52,39 @@ def test_a_model_by_import_path_runs_and_resumes(tmp_path):
     assert np.array_equal(resumed.log_weights, whole.log_weights)
 
 
+def test_a_density_has_the_name_that_was_given(tmp_path):
+    """Not that of a function inside; a model of one's own class has its own."""
+    (tmp_path / "own_density.py").write_text(
+        "import annealz\n"
+        "def log_likelihood(theta):\n"
+        "    return -(theta**2).sum()\n"
+        "line = annealz.from_prior(log_likelihood, lambda u: u, 2)\n"
+    )
+    assert annealz.load_model("own_density:line").name == "log_likelihood"
+    assert read_model("own_density:line")[1]["name"] == "line"
+    assert read_model("own_model:make")[1]["name"] == "made"
+
+
+@pytest.mark.parametrize("name", ["own_model", "own_model.py"])
+def test_a_module_without_a_name_lists_its_own(name, capsys):
+    """Nothing is imported for that."""
+    (sys.modules.pop("own_model", None), sys.modules.pop("annealz_file_own_model", None))
+    with pytest.raises(SystemExit, match="2"):
+        main(["estimate", name])
+    said = capsys.readouterr().err
+    assert said == (
+        f"annealz: {name} is a Python module: give the model in it as well, {name}:NAME; it defines "
+        "make, model, number.\n"
+    )
+    assert "own_model" not in sys.modules
+
+
+def test_a_module_that_does_not_parse_is_a_module_all_the_same(tmp_path):
+    (tmp_path / "broken.py").write_text("def (")
+    with pytest.raises(ValueError, match="broken is a Python module: give .* broken:NAME.$"):
+        annealz.load_model("broken")
+
+
 def test_a_folder_never_has_code_imported(tmp_path, capsys):
     """Whatever its record names: it may come from a stranger."""
     stopped(tmp_path / "r")
@@ -107,7 +140,7 @@ def test_a_model_of_pymc_is_taken_as_it_is(tmp_path):
     )
     for name in ("coin", "make"):
         model, record = read_model(f"coin_model.py:{name}")
-        assert (model.parameters.names, record["name"]) == (("bias",), model.name)
+        assert (model.parameters.names, record["name"]) == (("bias",), name)
     sys.modules.pop("annealz_file_coin_model")
 
 
@@ -118,7 +151,7 @@ def test_a_model_of_pymc_is_taken_as_it_is(tmp_path):
         ("no_such_module:model", "cannot import"),
         ("own_model:nothing", "own_model has no nothing"),
         ("own_model:number", "must be an annealz model"),
-        ("own_model", "module:name of a Python object"),
+        ("no_such_model", "module:name of a Python object"),
     ],
 )
 def test_what_is_no_model_is_refused(name, words):

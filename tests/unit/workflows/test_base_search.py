@@ -51,6 +51,23 @@ def check_same(one: annealz.Estimate, two: annealz.Estimate) -> None:
             np.testing.assert_array_equal(first.states, second.states)
 
 
+def test_after_the_deadline_no_further_base_is_tried(monkeypatch):
+    kernel = choose_problem(FERROMAGNET).kernel
+    given = (FERROMAGNET, "visible", kernel)
+    found = search_bases(*given, **SIZE, deadline=0.0)
+    assert found.is_cut
+    assert found.first is not None
+    assert [one.name for one in found.tried] == [found.first.name] == ["uniform"]
+    assert found.second is None
+    fitted = search_bases(*given, **SIZE, deadline=0.0, is_fitted=True)
+    assert fitted.tried[0].name == "uniform"
+    assert fitted.first is fitted.tried[-1]
+    assert fitted.second is not None
+    none = choose_second(*given, FERROMAGNET.flat_base(), **SIZE, deadline=0.0)
+    assert none.is_cut
+    assert (none.second, none.sweeps, none.tried) == (None, 0, ())
+
+
 @pytest.fixture(scope="module")
 def scouts() -> list[Scout]:
     """All that the search of the next fixture tried, the rough fit included."""

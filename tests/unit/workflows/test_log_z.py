@@ -10,12 +10,14 @@ import pytest
 import annealz
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.estimators.kind import Kind
+from annealz.estimators.remedy import Remedy
 from annealz.models import exact_samples
 from annealz.paths.bases.choose import choose_base
 from annealz.schedules import choose
 from annealz.testing import assert_within_mc_error, random_rbm
 from annealz.workflows import length, runner
 from annealz.workflows import log_z as door
+from annealz.workflows.advice import advice_of
 from annealz.workflows.folder import RunFolder
 from annealz.workflows.pilots import sizing
 from annealz.workflows.pilots.sizing import Timing, more_chains
@@ -196,19 +198,93 @@ def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     for module in (length, choose, runner):
         monkeypatch.setattr(module, "DEFAULT_NUM_STEPS", 1000)
     options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}
-    fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 252_000, **options)
-    assert (fewer.num_steps, fewer.num_chains) == (1000, 252)
-    assert "reached after 252 of 1000 chains" in out_of_time(fewer)[0]
-    shorter = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, **options)
-    assert (shorter.num_steps, shorter.num_chains) == (20, 250)
-    assert "the time limit of 10 s left 20 of 1000 steps." in shorter.messages
+    fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 452_000, **options)
+    assert (fewer.num_steps, fewer.num_chains) == (1000, 400)  # two parts of 200
+    assert "reached after 400 of 1000 chains" in out_of_time(fewer)[0]
+    shorter = in_time(monkeypatch, pace=10.0 * 0.8 / 5150, **options)
+    assert (shorter.num_steps, shorter.num_chains) == (25, 200)
+    assert "the time limit of 10 s left 25 of 1000 steps." in shorter.messages
     assert (
         "try max_seconds=2000, for all of them" in out_of_time(shorter)[0]
-    )  # 1,600 s, a quarter more
-    fixed = in_time(monkeypatch, pace=10.0 * 0.8 / 5000, num_steps=40, **options)
-    assert (fixed.num_steps, fixed.num_chains) == (40, 250)
+    )  # 1,553 s, a quarter more
+    fixed = in_time(monkeypatch, pace=10.0 * 0.8 / 5150, num_steps=40, **options)
+    assert (fixed.num_steps, fixed.num_chains) == (40, 200)
+    assert fixed.settings.part_chains == 50  # to stop between them
     own = options | {"schedule": np.linspace(0, 1, 31)}
-    assert in_time(monkeypatch, pace=10.0 * 0.8 / 5000, **own).num_steps == 30
+    assert in_time(monkeypatch, pace=10.0 * 0.8 / 5150, **own).num_steps == 30
+
+
+def test_one_width_serves_timing_parts_and_second_opinion(monkeypatch):
+    """So that one compiled program does."""
+    widths = []
+    real = runner.anneal
+
+    def seen(*arguments, **options):
+        widths.append(options["num_chains"])
+        return real(*arguments, **options)
+
+    def timed(path, kernel, num_chains, seed):
+        widths.append(num_chains)
+        return Timing(1e-9, 0, 0.0)
+
+    for module in (door, length):
+        monkeypatch.setattr(module, "time_steps", timed)
+    monkeypatch.setattr(runner, "anneal", seen)
+    result = annealz.estimate_log_z(
+        MODEL, base="uniform", schedule="linear", num_steps=20, num_chains=400, max_seconds=HOUR
+    )
+    assert result.second_opinion is not None
+    assert widths == [200] * 5 + [
+        100
+    ]  # timed twice, two parts, second opinion, and half of its ends
+    assert (length.part_width(1000), length.part_width(256), length.part_width(200)) == (
+        200,
+        64,
+        50,
+    )
+
+
+SHORT = {"base": "uniform", "schedule": "linear", "num_steps": 40, "num_chains": 400}
+
+
+def test_what_no_second_opinion_confirms_is_not_ok(monkeypatch):
+    """Time ran out after the first runs, or before a second base was tried; an exact value serves too."""
+    options = {"pace": 1e-9, "seconds": 30.0, "max_seconds": 10.0, **SHORT}
+    known = in_time(monkeypatch, **options)
+    assert known.second_opinion is None
+    assert known.exact_log_z is not None
+    assert Kind.UNCONFIRMED not in known.findings
+    monkeypatch.setattr(type(MODEL), "exact_log_z_if_cheap", lambda self: None)
+    late = in_time(monkeypatch, **options)
+    assert late.second_opinion is None
+    assert late.status == "unreliable"
+    assert late.findings[Kind.UNCONFIRMED].numbers == {"limit": 10.0}
+    monkeypatch.setattr(door, "_SEARCH_TIME", -1e9)
+    early = in_time(monkeypatch, **(options | {"seconds": 0.0, "max_seconds": HOUR}))
+    assert early.settings.second is None
+    assert early.num_chains == 400
+    assert early.status == "unreliable"
+    assert any("nothing shows that chains found all of the mass" in m for m in early.messages)
+    assert advice_of(early).next_try == Remedy(max_seconds=7200)
+    refused = in_time(
+        monkeypatch, **(options | {"seconds": 0.0, "max_seconds": HOUR}), second_opinion=False
+    )
+    assert refused.status == "ok"
+
+
+def test_the_way_back_is_left_out_where_second_chains_say_enough(monkeypatch):
+    """9 s of 25 each: the third would end after 27."""
+    options = {"pace": 1e-9, "seconds": 9.0, "max_seconds": 25.0, **SHORT, "num_chains": 200}
+    monkeypatch.setattr(length, "part_width", lambda num_chains: num_chains)
+    monkeypatch.setattr(type(MODEL), "exact_log_z_if_cheap", lambda self: None)
+    result = in_time(monkeypatch, **options)
+    assert result.second_opinion is not None
+    assert result.runs.probe is None
+    assert result.status == "ok"
+    poor = result.runs._replace(second=dataclasses.replace(result.runs.second, log_weights=
+        np.r_[50.0, result.runs.second.log_weights[1:]]))  # fmt: skip
+    assert Kind.UNCONFIRMED in runner.estimate_of(result.settings, poor).findings
+    assert in_time(monkeypatch, **(options | {"max_seconds": 28.0})).runs.probe is not None
 
 
 def test_what_pilots_took_leaves_a_quarter_to_the_run(monkeypatch):

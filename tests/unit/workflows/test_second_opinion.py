@@ -252,7 +252,7 @@ def test_what_the_rows_say():
         "from uniform: agrees": AGREES,
         "from uniform: contradicts": HIGHER,
         ": contradicts": LOWER,
-        "a lower bound: does not contradict": bound,
+        "from uniform, probably too low: no contradiction": bound,
     }
     for words, one in ends.items():
         assert dict(pieces(told=one).rows())["second opinion"].endswith(words)

@@ -108,9 +108,13 @@ class _Formats(Registry[FileFormat]):
             raise ValueError(
                 f"{path} could be read by {' and by '.join(one.owner for one in others)}: uninstall one."
             )
-        candidates = others or [one for one in known if one.knows(head)]
-        candidates = candidates or [one for one in known if one.is_named(path)]
-        return candidates[0] if candidates else None
+        if others:
+            return others[0]
+        likely = sorted(
+            known, key=lambda one: not one.is_named(path)
+        )  # the others are not imported
+        by_head = (one for one in likely if one.knows(head))
+        return next(by_head, None) or next((one for one in known if one.is_named(path)), None)
 
 
 FORMATS = _Formats(

@@ -17,24 +17,36 @@ Units coupled in pairs have names of their own (`pair_layouts.py`).
 
 rbms' energy of Gaussian hidden units is E = -v.b - h.a - v.W h + (D / 2) h.h with D visible units: their
 standard deviation is 1 / sqrt(D). Its Ising units are spins.
+
+Families are imported where a file holds one: a first result waits for its imports.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.core.reading.words import listed
+from annealz.core.reading.words import listed, shown
 from annealz.core.units import GaussianUnits
 from annealz.models.abstract import AbstractModel
-from annealz.models.dbm import DBM
-from annealz.models.formats.naming import command, guess, renamed, unused_means, vector
+from annealz.models.formats.naming import (
+    command,
+    guess,
+    map_text,
+    renamed,
+    unused_means,
+    vector,
+)
 from annealz.models.formats.pair_layouts import coupled_model, is_coupled
-from annealz.models.gaussian_rbm import GaussianRBM
-from annealz.models.layered_rbm import LayeredRBM
 from annealz.models.rbm import RBM
-from annealz.models.softmax_rbm import SoftmaxRBM
+
+if TYPE_CHECKING:
+    from annealz.models.dbm import DBM
+    from annealz.models.layered_rbm import LayeredRBM
+    from annealz.models.softmax_rbm import SoftmaxRBM
 
 __all__ = ["LAYOUTS", "RBMS_TYPES", "Layout", "model_of", "rbm_of", "read_layout"]
 
@@ -82,10 +94,18 @@ def read_layout(
 ) -> tuple[AbstractModel, dict[str, Any]]:
     """The model of named arrays, and what its record should hold of them."""
     model = model_of(arrays, where, names, kind)
-    if not isinstance(model, RBM) or model.visible_means is not None:
+    if not isinstance(model, RBM):
         return model, {}
+    given = arrays if not names else _completed(renamed(arrays, names, where))
+    guessed = _guessed(given, where, names)
+    record = {}
+    if guessed is not None:
+        words = {target: shown(name) for target, name in {**guessed, **(names or {})}.items()}
+        record = {"guessed_names": map_text(words)}
+    if model.visible_means is not None:
+        return model, record
     biases = np.asarray(model.visible_bias), np.asarray(model.hidden_bias)
-    return model, unused_means(arrays, *biases)
+    return model, {**record, **unused_means(arrays, *biases)}
 
 
 def model_of(
@@ -115,12 +135,14 @@ def model_of(
             "weight_matrix"
         ].ndim == 3:
             weights = np.moveaxis(arrays["weight_matrix"], -1, 0)
-            return SoftmaxRBM(weights, arrays["hbias"], arrays["vbias"])
+            return _softmax(weights, arrays["hbias"], arrays["vbias"])
         if {"weights", "hidden_bias", "visible_bias"} <= arrays.keys():
             parts = [arrays[name] for name in ("weights", "hidden_bias", "visible_bias")]
             if np.ndim(parts[0]) == 3:
-                return SoftmaxRBM(*parts)
+                return _softmax(*parts)
             if "scale" in names:
+                from annealz.models.gaussian_rbm import GaussianRBM
+
                 scale = vector(arrays["scale"])
                 return GaussianRBM(parts[0], vector(parts[1]), vector(parts[2]), scale)
         if {"hidpen", "penbiases", "vishid", "hidbiases", "visbiases"} <= arrays.keys():
@@ -149,9 +171,17 @@ def _completed(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return arrays
 
 
+def _softmax(weights: np.ndarray, hidden_bias: np.ndarray, visible_bias: np.ndarray) -> SoftmaxRBM:
+    from annealz.models.softmax_rbm import SoftmaxRBM
+
+    return SoftmaxRBM(weights, hidden_bias, visible_bias)
+
+
 def _dbm_of(arrays: Mapping[str, np.ndarray]) -> DBM:
     if "labpen" in arrays:
         raise ValueError("a DBM with units for labels (labpen) is not read: leave the labels out.")
+    from annealz.models.dbm import DBM
+
     weights = [np.asarray(arrays[name]).T for name in ("vishid", "hidpen")]
     names = ("visbiases", "hidbiases", "penbiases")
     return DBM(weights, [vector(np.asarray(arrays[name])) for name in names])
@@ -166,6 +196,8 @@ def _layered(
     names: Mapping[str, str] | None = None,
 ) -> LayeredRBM:
     """An RBM with units of these kinds."""
+    from annealz.models.layered_rbm import LayeredRBM
+
     weights, hidden_bias, visible_bias = _parts(arrays, where, names)
     units: Any = hidden
     if rbms and hidden == "gaussian":
@@ -194,16 +226,30 @@ def _parts(
     arrays: Mapping[str, np.ndarray], where: object, names: Mapping[str, str] | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """weights (hidden, visible), hidden bias and visible bias, under the names of a layout or a guess."""
-    layout = max(LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
+    layout = _layout(arrays)
     missing = [name for name in layout.names if name not in arrays]
     if missing:
-        found = None if _other_program(arrays) else guess(arrays, where, names or {})
+        found = _guessed(arrays, where, names)
         if found is None:
             raise ValueError(_lacks(arrays, where, layout, missing))
         arrays, layout = renamed(arrays, found, where), LAYOUTS[0]
     weights, hidden_bias, visible_bias = (np.asarray(arrays[name]) for name in layout.names)
     weights = weights.T if layout.is_visible_first else weights
     return weights, vector(hidden_bias), vector(visible_bias)
+
+
+def _layout(arrays: Mapping[str, np.ndarray]) -> Layout:
+    """Of which the most names are there."""
+    return max(LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
+
+
+def _guessed(
+    arrays: Mapping[str, np.ndarray], where: object, names: Mapping[str, str] | None
+) -> dict[str, str] | None:
+    """What arrays are called where no program's names say it, and nothing else can be meant."""
+    if all(name in arrays for name in _layout(arrays).names) or _other_program(arrays):
+        return None
+    return guess(arrays, where, names or {})
 
 
 def _other_program(arrays: Mapping[str, np.ndarray]) -> bool:

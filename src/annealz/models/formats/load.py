@@ -16,11 +16,15 @@ from annealz.core.reading.words import shown
 from annealz.core.registry.formats import FORMATS, FileFormat
 from annealz.core.registry.plugins import call
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.hdf5 import read_updates
 from annealz.models.formats.layouts import rbm_of
 from annealz.models.formats.naming import MappedFile, parse_map
 from annealz.models.formats.npz import MODEL
-from annealz.models.formats.python_object import is_import_path, load_object
+from annealz.models.formats.python_object import (
+    is_import_path,
+    load_object,
+    module_of,
+    without_name,
+)
 from annealz.models.rbm import RBM
 
 __all__ = ["load_binary", "load_model", "load_trajectory", "model_record", "read_model"]
@@ -63,7 +67,8 @@ def model_record(name: str | Path) -> dict[str, Any]:
     """What is known of such a model: at least its "name".
 
     "exact_log_z" is there only where it was recorded for these very parameters, "unused_means" where the
-    file holds an array that looks like means of the visible units under a name that is not read.
+    file holds an array that looks like means of the visible units under a name that is not read, and
+    "guessed_names" where names of arrays were guessed, as --map takes them.
 
     Examples
     --------
@@ -82,12 +87,19 @@ def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
     if names and (str(name) in packaged or (is_import_path(str(name)) and not Path(name).exists())):
         raise ValueError(f"--map gives the names of arrays in a file, and {name} is not one.")
     if is_import_path(str(name)) and not Path(name).exists():
+        from annealz.models.log_density import LogDensity
+
         found = load_object(str(name))
         found.check()
-        return found, {"name": found.name, "source": str(name)}
+        is_density = isinstance(found, LogDensity)  # whose own name is often that of a function
+        called = str(name).rpartition(":")[2] if is_density else found.name
+        return found, {"name": called, "source": str(name)}
     path, update = packaged.get(str(name), Path(name)), None
     if path.parent.is_file():  # which has no files in it
         path, update = path.parent, path.name
+    module = module_of(str(name))
+    if module is not None:
+        raise ValueError(without_name(str(name), module))
     if not path.exists():
         if path.suffix or "/" in str(name) or os.sep in str(name):
             raise ValueError(f"no such file: {name}.")
@@ -128,6 +140,8 @@ def load_trajectory(path: str | Path) -> list[RBM]:
     >>> [model.name for model in annealz.load_trajectory("series")]
     ['rbm-4x6', 'rbm-4x6']
     """
+    from annealz.models.formats.hdf5 import read_updates
+
     path = Path(path)
     if path.is_dir():
         members = [file for file in path.glob("*.npz") if file.stem.isdecimal()]

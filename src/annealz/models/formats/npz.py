@@ -31,6 +31,10 @@ MODEL = Record(
     ),
 )
 
+_FOUND = (
+    "guessed_names",
+    "unused_means",
+)  # in a record what is seen in arrays, and never what a file says
 _REQUIRED = ("weights", "hidden_bias", "visible_bias")
 
 
@@ -107,4 +111,5 @@ def save_rbm(path: str | Path, model: RBM, meta: dict[str, Any] | None = None) -
 
 def _load(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     arrays, meta = load_archive(path, need_checksum=False)
-    return arrays, MODEL.check(meta, path)
+    meta = MODEL.check(meta, path)
+    return arrays, {name: value for name, value in meta.items() if name not in _FOUND}

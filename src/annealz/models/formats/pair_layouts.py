@@ -9,13 +9,18 @@
 the states in the data, or `alignment` (rows, units), the data themselves, give a Potts model its base rate.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from annealz.core.reading.words import listed, shown
-from annealz.models.ising import Ising
-from annealz.models.potts import Potts
+
+if TYPE_CHECKING:
+    from annealz.models.ising import Ising
+    from annealz.models.potts import Potts
 
 __all__ = ["coupled_model", "is_coupled"]
 
@@ -30,6 +35,9 @@ def is_coupled(arrays: Mapping[str, np.ndarray]) -> bool:
 
 def coupled_model(arrays: Mapping[str, np.ndarray]) -> Ising | Potts:
     """The model of these arrays; a ValueError says what is wrong with them."""
+    from annealz.models.ising import Ising
+    from annealz.models.potts import Potts
+
     name, fields_name = next(names for names in _NAMES if names[0] in arrays)
     couplings, fields = np.asarray(arrays[name]), arrays.get(fields_name)
     fields = None if fields is None else np.asarray(fields)

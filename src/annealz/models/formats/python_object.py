@@ -4,6 +4,7 @@ The object is a model, a PyMC model, or a function without arguments that makes 
 the code of the module, so this is for modules of one's own. The current folder is looked in.
 """
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -13,9 +14,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from annealz.core.reading.words import listed
 from annealz.models.abstract import AbstractModel
 
-__all__ = ["is_import_path", "load_object"]
+__all__ = ["is_import_path", "load_object", "module_of", "without_name"]
+
+_MOST_BYTES = 10**6  # of a module whose names are listed
 
 
 def is_import_path(name: str) -> bool:
@@ -25,6 +29,39 @@ def is_import_path(name: str) -> bool:
     if not _is_file(module):
         words += module.split(".")
     return bool(colon) and all(word.isidentifier() for word in words)
+
+
+def module_of(name: str) -> Path | None:
+    """The file of a module in the current folder that is given without the name of a model in it."""
+    if _is_file(name):
+        path = Path(name)
+    elif all(word.isidentifier() for word in name.split(".")) and not Path(name).exists():
+        path = Path(*name.split(".")).with_suffix(".py")
+    else:
+        return None
+    return path if path.is_file() else None
+
+
+def without_name(name: str, path: Path) -> str:
+    """A sentence for a module without the name of a model; its names are read, and nothing is imported."""
+    try:
+        source = path.read_bytes()
+        tree = ast.parse(source) if len(source) <= _MOST_BYTES else ast.Module([], [])
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = ast.Module([], [])
+    names = [word for node in tree.body for word in _defined(node) if not word.startswith("_")]
+    held = f"; it defines {listed(names)}" if names else ""
+    return f"{name} is a Python module: give the model in it as well, {name}:NAME{held}."
+
+
+def _defined(node: ast.stmt) -> list[str]:
+    """What a statement at the top of a module makes: functions, and names that are assigned."""
+    if isinstance(node, ast.FunctionDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    if isinstance(node, ast.AnnAssign):
+        targets = [node.target]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def load_object(name: str) -> AbstractModel:

@@ -27,6 +27,7 @@ from annealz.views.cli.options import (
     Model,
     Out,
     Quiet,
+    Report,
     Resample,
     Schedule,
     SecondOpinion,
@@ -40,7 +41,7 @@ from annealz.views.cli.options import (
     TwoSided,
 )
 from annealz.views.cli.retry import retry
-from annealz.views.cli.show import show_result
+from annealz.views.cli.show import check_page, save_pages, show_result
 
 __all__ = ["entropy"]
 
@@ -71,6 +72,7 @@ def entropy(
     tls_ca: TlsCa = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
+    report: Report = None,
     max_memory: MaxMemory = None,
     strict: Strict = False,
     as_json: Json = False,
@@ -85,6 +87,7 @@ def entropy(
     from annealz.training.data.array import read_data
     from annealz.workflows.folder import RunFolder
 
+    check_page(report)
     making: dict[str, Any] = {
         "schedule": schedule,
         "num_steps": steps,
@@ -126,4 +129,5 @@ def entropy(
     arguments = context.find_root().obj
     again = None if arguments is None or run is not None else retry(arguments, estimate)
     show_result(result, as_json, "entropy", again)
+    save_pages(estimate, None, report, as_json)
     settle(estimate, folder)

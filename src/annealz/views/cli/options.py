@@ -193,7 +193,7 @@ Data = Annotated[
 ]
 Marginal = Annotated[
     str | None,
-    typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}, auto."),
+    typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}."),
 ]
 Kernel = Annotated[
     str | None,

@@ -17,7 +17,7 @@ from annealz.engine.nested.target import Target
 from annealz.engine.progress import begin, in_stage
 from annealz.estimators.nested_runs import judge_nested
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.load import load_model
+from annealz.models.formats.load import read_model
 from annealz.models.log_density import LogDensity
 from annealz.paths.bases.abstract import AbstractBase
 from annealz.workflows.hints import hint
@@ -82,7 +82,7 @@ def nested_log_z(
     True
     """
     began, seed = time.monotonic(), check_seed(seed)
-    found = _density(model)
+    found, name = _density(model)
     prior = _prior(found, base)
     runs = _count("num_runs", num_runs, 1)
     live = _live(num_live, runs, found.dim)
@@ -100,7 +100,7 @@ def nested_log_z(
     if max_evaluations is not None:
         limit = _count("max_evaluations", max_evaluations, live * runs)
     settings = NestedSettings(
-        model=found.name,
+        model=name,
         model_digest=found.digest,
         asked=str(model) if isinstance(model, str | Path) else None,
         base=getattr(prior, "name", "prior"),
@@ -154,9 +154,9 @@ def _runs(
     return tuple(made)
 
 
-def _density(model: Any) -> LogDensity:
-    """The model, if it is a density over real variables."""
-    found = load_model(model) if isinstance(model, str | Path) else model
+def _density(model: Any) -> tuple[LogDensity, str]:
+    """The model, if it is a density over real variables, and what results call it."""
+    found, record = read_model(model) if isinstance(model, str | Path) else (model, {})
     if not isinstance(found, AbstractModel):
         raise ValueError(f"model must be an annealz model, a name or a file, got {hint(found)}.")
     if not isinstance(found, LogDensity):
@@ -165,7 +165,7 @@ def _density(model: Any) -> LogDensity:
             "annealing or replica exchange for it."
         )
     found.check()
-    return found
+    return found, record.get("name", found.name)
 
 
 def _prior(model: LogDensity, base: str | AbstractBase) -> AbstractBase:

@@ -63,10 +63,17 @@ from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 if TYPE_CHECKING:
     from annealz.engine.exchange.result import Exchange
 
-__all__ = ["BaseChoice", "Scout", "choose_second", "search_bases", "second_chains"]
+__all__ = [
+    "PILOT_CHAINS",
+    "BaseChoice",
+    "Scout",
+    "choose_second",
+    "search_bases",
+    "second_chains",
+]
 
 _SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried
-_PILOT_CHAINS = 200
+PILOT_CHAINS = 200
 _SECOND_SHARE, _LEAST_SECOND = 10, 100  # first chains for each second one; second chains at least
 _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _NUM_RUNGS, _NUM_ENSEMBLES, _NUM_DRAWS = 24, 8, 400  # of the exchange
@@ -152,6 +159,8 @@ class BaseChoice:
     seconds: float
     starts: int = 0
     """Evaluations of a density beside those of the sweeps, where they are counted."""
+    is_cut: bool = False
+    """Whether a time limit left bases untried."""
 
     @property
     def states(self) -> np.ndarray:
@@ -179,16 +188,27 @@ class BaseChoice:
 class _Searcher:
     """What every pilot of one search has in common."""
 
-    def __init__(self, model, marginal, kernel, seed, num_steps, num_chains, on_progress):
+    def __init__(
+        self, model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline=None
+    ):
+        self.deadline, self.is_cut = deadline, False
         self.model, self.marginal, self.kernel = model, marginal, kernel
         self.seed, self.sweeps = seed, num_steps * num_chains
         self.on_progress = in_stage(on_progress, "base")
-        self.num_chains = min(num_chains, _PILOT_CHAINS)
+        self.num_chains = min(num_chains, PILOT_CHAINS)
         steps = int(_PILOT_SHARE * self.sweeps / self.num_chains)
         self.num_steps = int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))
 
     def path(self, base) -> AbstractPath:
         return self.model.path(base, self.marginal)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time for pilots is over, so that what would follow is left out."""
+        self.is_cut = self.is_cut or (
+            self.deadline is not None and time.monotonic() > self.deadline
+        )
+        return self.is_cut
 
     def scout(self, base: AbstractBase, word: str, *, with_run: bool) -> Scout:
         seed, path = derive_seed(self.seed, "base", word), self.path(base)
@@ -214,7 +234,7 @@ class _Searcher:
     def exchanged(self) -> "Exchange | None":
         """Replicas between the flat base and the model; None where they would have too few sweeps."""
         num_sweeps = int(_PILOT_SHARE * self.sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
-        if num_sweeps < _LEAST_EXCHANGE:
+        if num_sweeps < _LEAST_EXCHANGE or self.is_late:
             return None
         from annealz.engine.exchange.exchange import exchange
 
@@ -242,6 +262,23 @@ class _Searcher:
         fit = fit_mixture(units, states, weights, most=most, seed=seed, name=name)
         return self._plain(fit) if fit.num_components == 1 else fit
 
+    def fits(self, seen: list[_Found], *, is_needed: bool) -> tuple[list[Scout], list[Scout]]:
+        """The first fit, which is a way to the others, and the others; what is late is left out."""
+        rough, fitted = [], []
+        if is_needed or not self.is_late:
+            rough = [self.scout(self.fitted(seen, "rough fit"), "rough", with_run=True)]
+            seen = [*seen, rough[0].found]
+        if rough and self.is_late:
+            return [], rough
+        if rough:
+            fitted = [self.scout(self.fitted(seen, "fit"), "fitted", with_run=True)]
+            base = fitted[0].base
+            is_mixed = isinstance(base, MixtureBase) and base.num_components > 1
+            if is_mixed and not self.is_late:
+                product = self.fitted(seen, "product", most=1)
+                fitted.append(self.scout(product, "product", with_run=True))
+        return rough, fitted
+
     def _plain(self, product: MixtureBase) -> AbstractBase:
         """The same as a plain base, whose programs are those of the named ones, where there is one."""
         flat = self.model.flat_base()
@@ -261,39 +298,39 @@ def search_bases(
     num_chains: int = 1000,
     is_fitted: bool = False,
     on_progress: OnProgress | None = None,
+    deadline: float | None = None,
 ) -> BaseChoice:
     """The first and second base of a model of which nothing else is known, by pilots.
 
     With `is_fitted` the first one is a fitted one, however easy a named one is.
 
-    `num_steps` and `num_chains` of the run to come: the pilots take about a third of its sweeps.
+    `num_steps` and `num_chains` of the run to come: the pilots take about a third of its sweeps. After the
+    `deadline`, by `time.monotonic`, no further base is tried.
     """
     began = time.monotonic()
-    searcher = _Searcher(model, marginal, kernel, seed, num_steps, num_chains, on_progress)
-    named = [
-        searcher.scout(make(), name, with_run=True) for name, make in model.named_bases().items()
-    ]
+    searcher = _Searcher(
+        model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline
+    )
+    named: list[Scout] = []
+    for name, make in model.named_bases().items():
+        if not named or not searcher.is_late:
+            named.append(searcher.scout(make(), name, with_run=True))
     crossed, seen = searcher.exchanged(), [one.found for one in named]
     if crossed is not None:
         size = len(crossed.draws)
         log_masses = np.full(size, crossed.log_z - np.log(size))
         seen.append(_Found(crossed.draws, log_masses))
-    rough = searcher.scout(searcher.fitted(seen, "rough fit"), "rough", with_run=True)
-    seen.append(rough.found)
-    fitted = [searcher.scout(searcher.fitted(seen, "fit"), "fitted", with_run=True)]
-    base = fitted[0].base
-    if isinstance(base, MixtureBase) and base.num_components > 1:
-        product = searcher.fitted(seen, "product", most=1)
-        fitted.append(searcher.scout(product, "product", with_run=True))
+    rough, fitted = searcher.fits(seen, is_needed=is_fitted)
     tried = (*named, *fitted)
     first = _first([] if is_fitted else named, fitted, num_steps)
     second = _second(first, named, fitted, num_steps)
-    spent = sum(one.sweeps for one in (*tried, rough))
-    starts = sum(one.starts for one in (*tried, rough))
+    spent = sum(one.sweeps for one in (*tried, *rough))
+    starts = sum(one.starts for one in (*tried, *rough))
     if crossed is not None:
         spent += crossed.sweeps
         starts += 0 if kernel.evaluations is None else _NUM_RUNGS * _NUM_ENSEMBLES
-    return BaseChoice(first, second, tried, spent, time.monotonic() - began, starts)
+    seconds = time.monotonic() - began
+    return BaseChoice(first, second, tried, spent, seconds, starts, searcher.is_cut)
 
 
 def choose_second(
@@ -306,10 +343,18 @@ def choose_second(
     num_steps: int = 10_000,
     num_chains: int = 1000,
     on_progress: OnProgress | None = None,
+    deadline: float | None = None,
 ) -> BaseChoice:
-    """The second base where the first one is known: another that the model names, or one fitted."""
+    """The second base where the first one is known: another that the model names, or one fitted.
+
+    After the `deadline`, by `time.monotonic`, none is tried.
+    """
     began = time.monotonic()
-    searcher = _Searcher(model, marginal, kernel, seed, num_steps, num_chains, on_progress)
+    searcher = _Searcher(
+        model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline
+    )
+    if searcher.is_late:
+        return BaseChoice(None, None, (), 0, time.monotonic() - began, 0, is_cut=True)
     others = {
         name: base
         for name, base in ((name, make()) for name, make in model.named_bases().items())
@@ -317,7 +362,10 @@ def choose_second(
     }
     starts = 0
     if others:
-        tried = [searcher.scout(base, name, with_run=False) for name, base in others.items()]
+        tried = []
+        for name, base in others.items():
+            if not tried or not searcher.is_late:
+                tried.append(searcher.scout(base, name, with_run=False))
         spent = sum(one.sweeps for one in tried)
         second = max(tried, key=lambda one: one.log_z)
     else:
@@ -335,8 +383,8 @@ def _first(named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int) -> S
     easy = [one for one in named if one in finding and one.cost < _EASY * num_steps]
     if easy:  # the flattest is named first
         return easy[0]
-    mixture = fitted[0]
-    if mixture in finding and mixture.cost < _CHEAP * num_steps:
+    mixture = fitted[0] if fitted else None
+    if mixture is not None and mixture in finding and mixture.cost < _CHEAP * num_steps:
         return mixture
     return min(finding, key=lambda one: one.cost * (1 if one in fitted else _WIDE_PRICE))
 
