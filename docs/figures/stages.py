@@ -106,7 +106,9 @@ def draw(calls: list[dict[str, Any]]) -> None:
             )  # fmt: skip
             each = 1e6 * seconds / row["sweeps"] if row["sweeps"] else float("nan")
             chains = " and ".join(map(str, row["chains"]))
-            words = f"{seconds:.2f} s: {row['sweeps']:,} sweeps, {chains} chains, {each:.2f} µs each"
+            words = (
+                f"{seconds:.2f} s: {row['sweeps']:,} sweeps, {chains} chains, {each:.2f} µs each"
+            )
             is_late = row["first"] > 0.4 * call["seconds"]
             axis.text(
                 row["first"] - 0.1 if is_late else row["last"] + 0.1, level, words, va="center",
