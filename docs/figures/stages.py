@@ -96,6 +96,7 @@ def _stages(began, ended, marks, compiled, steps) -> list[dict[str, Any]]:
 
 def draw(calls: list[dict[str, Any]]) -> None:
     figure, axes = plt.subplots(2, 1, figsize=(9, 4.6), sharex=True)
+    longest = max(call["seconds"] for call in calls)
     for axis, call, title in zip(axes, calls, ("first call", "later call"), strict=True):
         for level, row in enumerate(call["stages"]):
             seconds = row["last"] - row["first"]
@@ -109,7 +110,7 @@ def draw(calls: list[dict[str, Any]]) -> None:
             words = (
                 f"{seconds:.2f} s: {row['sweeps']:,} sweeps, {chains} chains, {each:.2f} µs each"
             )
-            is_late = row["first"] > 0.4 * call["seconds"]
+            is_late = row["first"] > longest / 2
             axis.text(
                 row["first"] - 0.1 if is_late else row["last"] + 0.1, level, words, va="center",
                 ha="right" if is_late else "left", fontsize=8,
