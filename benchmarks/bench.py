@@ -7,7 +7,8 @@ package rbms in its own environment, a plain JAX program, and the bare matrix pr
 Their log Z must agree (`agreement.py`). On a density and on a lattice a plain JAX program races the engine
 (`density.py`, `lattice.py`). Then the engine alone: how its time and memory grow (`growth.py`), and whole
 default estimates with their pilots, first and later calls (`whole.py`). Absolute times do not hold from
-machine to machine: read the ratios, on a quiet machine. The table goes to stdout, everything measured to a JSON file.
+machine to machine: read the ratios, on a quiet machine. The table goes to stdout, everything measured
+to a JSON file.
 """
 
 import argparse

@@ -19,7 +19,7 @@ from typing import Any
 
 __all__ = ["ON_CPU", "ON_GPU", "estimates"]
 
-ON_CPU: Mapping[str, int] = {"mnist-pcd-20": 2, "gaussian-50": 2, "ising-8x8": 1}  # later calls
+ON_CPU: Mapping[str, int] = {"mnist-pcd-20": 2, "gaussian-50": 1}  # later calls
 ON_GPU: Mapping[str, int] = {
     "mnist-pcd-20": 5,
     "mnist-pcd-500": 5,
