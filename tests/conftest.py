@@ -14,8 +14,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault(
     "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "tests-jax")
 )
-# Not the smallest: to write one and to read it again takes as long as to compile it.
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # A worker and its processes keep to one core: threads of two workers on two cores only wait for each other.
 os.environ.setdefault("NPROC", "2")  # threads of XLA, which some programs need two of
