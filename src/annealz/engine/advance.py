@@ -187,7 +187,7 @@ def advance(
         target = jnp.minimum((k // chunk.every + 1) * chunk.every, chunk.last)
         end = jnp.minimum(target, chunk.stop)
         block, record = steps_to(end, k, block)
-        records = jax.tree.map(lambda all, one: all.at[slot].set(one), records, record)
+        records = jax.tree.map(lambda all, one: _put(all, one, slot), records, record)
         return end, slot + (end == target), block, records  # an unrecorded slot is written again
 
     block = eqx.tree_at(lambda b: b.x, block, path.pack(path.restore(block.x)))
@@ -210,6 +210,10 @@ def advance_fused(fused, path, stream: Stream, block: Block, chunk: Chunk):
     )
     block = Block(path.store(held.x), held.log_weights, held.compensation, block.carries)
     return block, records
+
+
+def _put(all: jax.Array, one: jax.Array, slot: jax.Array) -> jax.Array:
+    return jax.lax.dynamic_update_index_in_dim(all, one, slot, 0)
 
 
 def _unpacked(path, block: Block) -> Block:

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.by_shape import by_shape
 from annealz.core.devices import platform
 from annealz.core.random import Stream
 from annealz.engine.advance import Block
@@ -88,8 +89,7 @@ def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") 
     """
     if platform() != "cpu" or not hasattr(os, "sysconf"):
         return
-    leaves = jax.tree.leaves(eqx.filter_eval_shape(_held, path))
-    each = _WEIGHT_BYTES + sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    each = _WEIGHT_BYTES + _bytes_held(path)
     needed, memory = num_chains * each, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
         raise ValueError(
@@ -98,7 +98,13 @@ def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") 
         )
 
 
-@eqx.filter_jit
+@by_shape
+def _bytes_held(path: AbstractPath) -> int:
+    """Of the states of one chain."""
+    leaves = jax.tree.leaves(eqx.filter_eval_shape(_held, path))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+
+
 def _held(path: AbstractPath):
     """What is held of the states of one chain."""
     x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))

@@ -99,7 +99,6 @@ def gpu_forms(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): 4})
 
 
-@pytest.mark.usefixtures("optimised")
 @pytest.mark.parametrize("marginal", ["visible", "hidden"])
 def test_the_engine_in_the_forms_of_a_gpu(gpu_forms, marginal: str, seed: int):
     """Chunks change no bit there either, and E[w] is Z_B / Z_A."""

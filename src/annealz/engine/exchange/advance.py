@@ -28,6 +28,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from annealz.core.by_shape import by_shape
 from annealz.core.numerics import add_compensated
 from annealz.core.random import Stream
 from annealz.engine.advance import repeat
@@ -199,18 +200,22 @@ def _by_rung(path, kernel, size):
     return measure, move
 
 
+@by_shape
 def is_by_rung(path, num_ensembles: int, num_rungs: int) -> bool:
     """Whether rows are collected by beta: where a matrix for every row would take far more memory."""
     size = num_ensembles, num_rungs
-    one = jax.eval_shape(lambda: path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32))))
+    one = eqx.filter_eval_shape(
+        lambda path: path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32))), path
+    )
     x = jax.ShapeDtypeStruct((num_ensembles * num_rungs, *one.shape[1:]), one.dtype)
     order = jax.ShapeDtypeStruct(size, jnp.int32)
     betas = jax.ShapeDtypeStruct((num_rungs,), jnp.float32)
-    by_row, by_rung = (
-        _largest(jax.make_jaxpr(spread(path, None, size)[0])(x, order, order, betas).jaxpr)
-        for spread in (_by_row, _by_rung)
-    )
-    return by_row > _WASTE * by_rung
+
+    def largest(spread) -> int:
+        measure: Any = eqx.filter_make_jaxpr(lambda path, *rows: spread(path, None, size)[0](*rows))
+        return _largest(measure(path, x, order, order, betas)[0].jaxpr)
+
+    return largest(_by_row) > _WASTE * largest(_by_rung)
 
 
 def _largest(jaxpr) -> int:
