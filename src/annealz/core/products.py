@@ -51,8 +51,6 @@ class BinaryProduct(eqx.Module):
 
     matrix: Float[Array, "..."]
     scale: Float[Array, ""]
-    wider: Float[Array, "units columns"] | None
-    """M with columns of zeros, where a CPU multiplies it faster."""
     shape: tuple[int, int] = eqx.field(static=True)
     is_split: bool = eqx.field(static=True)
 
@@ -65,15 +63,12 @@ class BinaryProduct(eqx.Module):
             is_split = isinstance(matrix, _Halves) or platform() == "gpu"
         units, outputs = matrix.shape
         self.shape, self.is_split = (units, outputs), is_split
-        self.wider = None
         if is_split:
             halves = matrix if isinstance(matrix, _Halves) else _Halves.of(matrix)
             self.matrix = on_device(halves.arranged(self._is_wide), np.float16)
             self.scale = on_device(np.ldexp(1.0, halves.exponent))
         else:
             self.matrix, self.scale = on_device(matrix), on_device(1)
-            if outputs % _CPU_COLUMNS and platform() == "cpu":
-                self.wider = on_device(_filled(np.asarray(matrix), axis=1, multiple=_CPU_COLUMNS))
 
     def transposed(
         self, matrix: Float[np.ndarray, "units outputs"], column: Float[np.ndarray, " outputs"]
@@ -86,6 +81,14 @@ class BinaryProduct(eqx.Module):
                 return BinaryProduct(halves.with_column(column))
         return BinaryProduct(np.concatenate([matrix, column[None]]).T, self.is_split)
 
+    def widened(self) -> "BinaryProduct":
+        """The same with columns of zeros, where a CPU multiplies it faster."""
+        have = self.matrix.shape[-1]
+        if self.is_split or have % _CPU_COLUMNS == 0 or platform() != "cpu":
+            return self
+        wider = _filled(np.asarray(self.matrix), axis=1, multiple=_CPU_COLUMNS)
+        return eqx.tree_at(lambda product: product.matrix, self, on_device(wider))
+
     @property
     def state_dtype(self):
         """The type in which states are multiplied."""
@@ -93,10 +96,8 @@ class BinaryProduct(eqx.Module):
 
     def __call__(self, x: Float[Array, "chains units"]) -> Float[Array, "chains outputs"]:
         outputs = self.shape[1]
-        if self.wider is not None:
-            return matmul(x, self.wider)[..., :outputs]
         if not self.is_split:
-            return matmul(x, self.matrix)
+            return matmul(x, self.matrix)[..., :outputs]
         x = x.astype(self.state_dtype)
         if not self._is_wide:
             x = jnp.concatenate([x, x], -1)
@@ -122,7 +123,7 @@ class BinaryProduct(eqx.Module):
     def dense(self) -> np.ndarray:
         """M itself, float64 (units, outputs), as it is held."""
         if not self.is_split:
-            return np.asarray(self.matrix, np.float64)
+            return np.asarray(self.matrix, np.float64)[:, : self.shape[1]]
         high, low = (term.astype(np.float32) for term in self._terms(np.asarray(self.matrix)))
         return float(self.scale) * (high.astype(np.float64) + low)
 

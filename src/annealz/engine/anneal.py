@@ -20,6 +20,7 @@ the result. One compiled program serves every chunk of every schedule length.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -162,10 +163,21 @@ def anneal(
     draws = check_start(path, start, num_chains) if reverse else None
     kept = None
     if checkpoint is not None:
-        kept = Checkpoint(Path(checkpoint), work.digest(*(() if draws is None else (draws,))))
+        work, kept = _kept(work, Path(checkpoint), () if draws is None else (draws,))
     with open_blocks(work) as blocks:
         pace = Pace(chunk_steps, blocks.span_seconds, work.first_steps)
         return _run(work, blocks, draws, Saver(kept, checkpoint_seconds), pace, on_progress)
+
+
+def _kept(work: Work, path: Path, draws: tuple) -> tuple[Work, Checkpoint]:
+    """The run and its checkpoint; in blocks as they were if that was written by an earlier version."""
+    kept = Checkpoint(path, work.digest(*draws))
+    whole = dataclasses.replace(work, is_whole=True)
+    if kept.exists() and not kept.is_of_this_run():
+        earlier = Checkpoint(path, whole.digest(*draws))
+        if earlier.is_of_this_run():
+            return whole, earlier
+    return work, kept
 
 
 def _run(

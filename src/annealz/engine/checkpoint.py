@@ -47,6 +47,13 @@ class Checkpoint:
     def exists(self) -> bool:
         return self.path.exists()
 
+    def is_of_this_run(self) -> bool:
+        """Whether what is there belongs to it; not where it cannot be read."""
+        try:
+            return load_archive(self.path)[1].get("digest") == self.digest
+        except ValueError:
+            return False
+
     def save(self, now: Standing, seconds: float) -> None:
         """Replace the file, atomically."""
         leaves = jax.tree.leaves(now.blocks)

@@ -82,6 +82,8 @@ class Work:
     every: int
     is_reverse: bool = False
     resample: float | None = None
+    is_whole: bool = False
+    """Whether chains are in one block instead of two halves, as in checkpoints of earlier versions."""
 
     @property
     def num_steps(self) -> int:
@@ -115,7 +117,7 @@ class Work:
     @functools.cached_property
     def blocks(self) -> tuple[list[int], int]:
         """First chain of every block, and the size of a block."""
-        is_halved = isinstance(self.path, AbstractLatentPath)
+        is_halved = isinstance(self.path, AbstractLatentPath) and not self.is_whole
         return split_chains(self.num_chains, self.island_size or 1, is_halved)
 
     @functools.cached_property

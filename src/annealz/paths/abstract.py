@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from annealz.core.products import BinaryProduct
 from annealz.core.random import Bits
 from annealz.paths.bases.abstract import AbstractBase
 
@@ -79,14 +80,19 @@ class AbstractPath(eqx.Module):
         return jax.numpy.zeros(x.shape[0])
 
     def unnamed(self) -> Self:
-        """The same from a base without a name, so that bases of one kind share compiled programs."""
+        """The same as programs take it: its base without a name, so that bases of one kind share compiled
+        programs, and matrices in the form that is multiplied fastest.
+        """
 
-        def is_base(part) -> bool:
-            return isinstance(part, AbstractBase)
+        def is_part(part) -> bool:
+            return isinstance(part, AbstractBase | BinaryProduct)
 
-        return jax.tree.map(
-            lambda part: part.unnamed() if is_base(part) else part, self, is_leaf=is_base
-        )
+        def taken(part):
+            if isinstance(part, BinaryProduct):
+                return part.widened()
+            return part.unnamed() if isinstance(part, AbstractBase) else part
+
+        return jax.tree.map(taken, self, is_leaf=is_part)
 
     @property
     def sweep_size(self) -> float:

@@ -28,15 +28,15 @@ def bound(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def test_a_cpu_multiplies_columns_of_zeros_too():
-    """They are not in the product, nor in the matrix itself; whole multiples of 8 need none."""
+    """They are not in what the product gives, nor in the matrix; whole multiples of 8 need none."""
     matrix = np.random.default_rng(2).normal(size=(30, 21)).astype(np.float32)
-    product, x = BinaryProduct(matrix, is_split=False), states(30, 5)
-    assert product.wider is not None
-    assert product.wider.shape == (30, 24)
+    product, x = BinaryProduct(matrix, is_split=False).widened(), states(30, 5)
+    assert product.matrix.shape == (30, 24)
     np.testing.assert_allclose(product(x), np.float64(x) @ np.float64(matrix), atol=1e-5)
     np.testing.assert_array_equal(product.dense(), matrix)
-    assert BinaryProduct(matrix[:, :16], is_split=False).wider is None
-    assert BinaryProduct(matrix, is_split=True).wider is None
+    assert product.widened() is product
+    for other in (BinaryProduct(matrix[:, :16], is_split=False), BinaryProduct(matrix, True)):
+        assert other.widened() is other
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -55,7 +55,7 @@ class SmallSteps(eqx.Module):
     def __init__(self, path: GeometricPath):
         product = path.to_latent
         if not product.is_split:
-            product = BinaryProduct(product.matrix, is_split=True)
+            product = BinaryProduct(product.dense(), is_split=True)
         (units, outputs), (tiles, groups) = product.shape, _sizes(path)
         both = np.zeros((16 * tiles, 2, 8 * groups), np.float16)
         for i, term in enumerate(product.terms):
