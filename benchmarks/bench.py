@@ -130,7 +130,7 @@ def measure(rbms_python: str, plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def others(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """Models that are no RBMs: the engine and a plain JAX program on the same work."""
+    """Models that are not RBMs: the engine and a plain JAX program on the same work."""
     rows = []
     for name, num_chains, contestants in (
         ("density, 50 dimensions, HAIS", NUM_CHAINS, (DensityEngine, PlainDensity)),
