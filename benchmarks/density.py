@@ -3,7 +3,7 @@
     log p*(x) = -1/2 sum_i ((x_i - 1) / s_i)^2,    s_i from 1/2 to 3/2,    base N(0, 1), linear schedule
 
 A step is the increment of the weights and one leapfrog step with a momentum that is partly refreshed and
-turns round where the step is refused, one gradient a step (HAIS). The plain program is written as a user
+turns round where the step is refused, one gradient per step (HAIS). The plain program is written as a user
 would: `jax.grad`, `jax.random`, one `lax.scan`.
 """
 
