@@ -41,19 +41,20 @@ def measured() -> list[dict[str, Any]]:
             compiled.append((time.perf_counter(), seconds)) if "compile" in name else None
         )
     )
-    advance, run_at_beta = Work.advance, survey_mixing.run_at_beta
+    advance, visit = Work.advance, survey_mixing.visit
 
     def logged_advance(self, given, i, block, step, stop, *terms):
         out = advance(self, given, i, block, step, stop, *terms)
         steps.append((time.perf_counter(), (stop - step) * self.blocks[1], self.num_chains))
         return out
 
-    def logged_run(path, kernel, stream, chains, x, beta, done, count, **options):
-        out = run_at_beta(path, kernel, stream, chains, x, beta, done, count, **options)
+    def logged_visit(path, kernel, stream, chains, population, betas, legs, *way, **options):
+        out = visit(path, kernel, stream, chains, population, betas, legs, *way, **options)
+        count = sum(leg.num_sweeps for leg in legs)
         steps.append((time.perf_counter(), count * len(chains), len(chains)))
         return out
 
-    Work.advance, survey_mixing.run_at_beta = logged_advance, logged_run
+    Work.advance, survey_mixing.visit = logged_advance, logged_visit
     for _ in range(2):
         marks: list[tuple[float, str]] = []
         began = time.perf_counter()
