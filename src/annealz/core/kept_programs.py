@@ -55,11 +55,8 @@ def keeping_programs(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        _setting.enter()
-        try:
+        with _setting:
             return function(*args, **kwargs)
-        finally:
-            _setting.leave()
 
     return call
 
@@ -71,19 +68,19 @@ class _Setting:
         self._lock = threading.Lock()
         self._num_calls = 0
         self._before: dict[str, object] = {}
+        self._given: dict[str, object] = {}
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
-            self._num_calls += 1
-            if self._num_calls == 1:
+            if self._num_calls == 0:
                 self._set()
+            self._num_calls += 1
 
-    def leave(self) -> None:
+    def __exit__(self, *_) -> None:
         with self._lock:
             self._num_calls -= 1
             if self._num_calls == 0:
-                self._put(self._before)
-                self._before = {}
+                self._put_back()
 
     def _set(self) -> None:
         import jax
@@ -92,10 +89,18 @@ class _Setting:
             return
         folder = _made()
         if folder is not None:
-            wanted = _settings(folder)
-            self._before = {name: getattr(jax.config, name) for name in wanted}
-            self._put(wanted)
+            self._given = _settings(folder)
+            self._before = {name: getattr(jax.config, name) for name in self._given}
+            self._put(self._given)
             _ignore_warnings()
+
+    def _put_back(self) -> None:
+        """What nobody has changed since."""
+        import jax
+
+        ours = {name for name, value in self._given.items() if getattr(jax.config, name) == value}
+        self._put({name: value for name, value in self._before.items() if name in ours})
+        self._before, self._given = {}, {}
 
     @staticmethod
     def _put(values: dict[str, object]) -> None:

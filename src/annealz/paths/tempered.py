@@ -125,7 +125,9 @@ class TemperedPath(AbstractPath):
     def _model_value(self, x):
         given = () if self._offset is None else (self._offset,)
         values = self.model.log_density(self.position(x), *given)  # pyright: ignore[reportCallIssue]
-        return values + self.stretch(x)
+        values = values + self.stretch(x)
+        resolved = self.base.is_resolved(x) if isinstance(self.base, AbstractFrameBase) else True
+        return values if resolved is True else jnp.where(resolved, values, -jnp.inf)
 
 
 def _floored(values):

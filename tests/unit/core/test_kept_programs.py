@@ -93,3 +93,25 @@ def test_a_folder_that_is_set_is_left_alone(folder, tmp_path, monkeypatch):
 def test_nothing_is_kept_where_nothing_can_be_written(folder, tmp_path):
     (tmp_path / "annealz").write_text("a file")
     assert compile_one(6.5)[0] is None
+
+
+def test_what_is_set_during_a_call_stays_set(folder, tmp_path):
+    @keeping_programs
+    def change() -> None:
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path / "own"))
+
+    change()
+    assert settings() == [str(tmp_path / "own"), -1, 1.0]
+
+
+def test_an_interrupt_while_it_is_set_counts_no_call(folder, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    before = settings()
+    with monkeypatch.context() as patch:
+        patch.setattr(module._Setting, "_set", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            compile_one(7.5)
+    assert compile_one(8.5)[0] == str(folder)
+    assert settings() == before

@@ -104,3 +104,28 @@ def test_it_is_stored_and_restored():
     assert again.digest == base.digest
     assert again.warp.coordinate == 1
     assert again.name == "standard"
+
+
+def test_where_numbers_cannot_resolve_the_neck_there_is_no_mass():
+    """Scales of e^u around 9: from e^-13 on all neighbours round to 9, and their squares would vanish."""
+    t = knots(33)
+    scales = np.exp(3 * t)[:, None, None]
+    warp = Warp.of(0, 2, 0 * t, np.full((33, 1), 9.0), scales, np.array([1]))
+    u = jnp.array([[0.0, 1.0], [-2.0, 1.0], [-4.4, 1.0], [-4.4, 3.0]], jnp.float32)
+    resolved = np.asarray(warp.is_resolved(u))
+    assert resolved.tolist() == [True, True, False, False]
+    spacing = np.spacing(np.float32(9.0))
+    assert np.exp(3 * -4.4) < 16 * spacing < np.exp(3 * -2.0)
+
+    def narrow(x):
+        return -0.5 * jnp.sum(((x[1:] - 9) * jnp.exp(-3 * x[0])) ** 2) - 0.5 * x[0] ** 2 - 3 * x[0]
+
+    model = annealz.LogDensity(narrow, 2)
+    inside = jax.vmap(WarpedFunction(model.fn, warp).value)(u)
+    assert np.isfinite(inside).tolist() == resolved.tolist()
+    path = annealz.TemperedPath(WarpedBase(annealz.GaussianBase.standard(2), warp), model)
+    values, gradients = path.value_and_gradient(u)
+    assert (np.asarray(values) > -1e17).tolist() == resolved.tolist()
+    assert np.isfinite(gradients).all()
+    plain = annealz.TemperedPath(annealz.GaussianBase.standard(2), model)
+    assert plain.base.is_resolved(u) is True

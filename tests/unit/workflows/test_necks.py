@@ -149,8 +149,8 @@ def bases(first, spent: int) -> search.DensityBases:
 def test_bases_come_back_in_the_coordinates_of_the_density(monkeypatch):
     necks, asked = straight_groups(), []
 
-    def searched(evaluator, kernel, name, seed, known=None, is_straight=True):
-        asked.append((evaluator.model, known, is_straight))
+    def searched(evaluator, kernel, name, seed, known=None, own=None):
+        asked.append((evaluator.model, known, own))
         evaluator.evaluations += 1000
         if known is None:
             return necks
@@ -172,16 +172,16 @@ def test_bases_come_back_in_the_coordinates_of_the_density(monkeypatch):
 def test_coordinates_that_lose_mass_are_given_up(monkeypatch):
     necks, asked = straight_groups(), []
 
-    def searched(evaluator, kernel, name, seed, known=None, is_straight=True):
-        asked.append((evaluator.model, is_straight))
+    def searched(evaluator, kernel, name, seed, known=None, own=None):
+        asked.append((evaluator.model, None if own is None else own.model))
         evaluator.evaluations += 1000
-        if known is None or is_straight:
+        if known is None or own is not None:
             return necks
         return bases(annealz.GaussianBase.standard(5), evaluator.evaluations)
 
     monkeypatch.setattr(search, "_searched", searched)
     found = search.search_density(GROUPS, GROUPS.kernel())
-    assert asked == [(GROUPS, True), (necks.model, True), (GROUPS, False)]
+    assert asked == [(GROUPS, None), (necks.model, GROUPS), (GROUPS, None)]
     assert isinstance(found.first, annealz.GaussianBase)
     assert found.evaluations == 3000
 
@@ -196,3 +196,19 @@ def test_a_run_of_a_centred_hierarchy():
     below = np.exp(log_marginal(GRID[GRID < -2])).sum() / np.exp(log_marginal(GRID)).sum()
     share, std_err = estimate.expectation(lambda values: values["x"][:, 0] < -2.0)
     assert abs(share - below) < 4 * std_err
+
+
+def test_a_hierarchy_without_data_is_not_called_improper():
+    """Far out in other coordinates nothing is known of it: the check is made in its own."""
+
+    def prior(x):
+        def normal(y, mean, scale):
+            return -0.5 * ((y - mean) / scale) ** 2 - jnp.log(scale) - 0.5 * jnp.log(2 * jnp.pi)
+
+        others = jnp.sum(normal(x[2:], x[0], jnp.exp(x[1])))
+        return normal(x[0], 0.0, 5.0) + normal(x[1], 0.0, 1.0) + others
+
+    model = annealz.LogDensity(prior, 10)
+    found = search.search_density(model, model.kernel(), seed=0)
+    assert isinstance(found.first, WarpedBase)
+    assert Kind.IMPROPER not in [finding.kind for finding in found.findings]

@@ -21,7 +21,8 @@ class WarpedFunction(AbstractFunction):
     warp: Warp
 
     def value(self, x: Float[Array, " dim"], offset: Offset = 0.0) -> Float[Array, ""]:
-        return self.inner.value(self.warp.forward(x), offset) + self.warp.log_stretch(x)
+        value = self.inner.value(self.warp.forward(x), offset) + self.warp.log_stretch(x)
+        return jnp.where(self.warp.is_resolved(x), value, -jnp.inf)
 
     @property
     def is_differentiable(self) -> bool:

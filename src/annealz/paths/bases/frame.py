@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from annealz.core.random import Bits
 from annealz.paths.bases.abstract import AbstractBase
@@ -36,6 +36,10 @@ class AbstractFrameBase(AbstractBase):
     def log_stretch(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"] | float:
         """log |dx/dz| less its constant part log |S|: 0 where the frame is the same everywhere."""
         return 0.0
+
+    def is_resolved(self, z: Float[Array, "*batch dim"]) -> Bool[Array, "*batch"] | bool:
+        """Whether numbers tell these states apart; elsewhere the density counts as zero."""
+        return True
 
     @property
     def dim(self) -> int:

@@ -24,7 +24,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from annealz.core.arrays import on_device
 
@@ -32,6 +32,7 @@ __all__ = ["Warp", "knots"]
 
 _END = 4.5
 _FLAT = 1e-3  # of D, below which the exponential is a line
+_FINEST = 16.0  # spacings of numbers, that a scale must have
 _FURTHEST = 60.0  # of log(1 + |u_j|), where it is computed from t
 
 
@@ -127,6 +128,15 @@ class Warp(eqx.Module):
         low, share, beyond = self._cell(u[..., self.coordinate])
         slope = self._between(self.log_slopes, low, share) - jnp.log1p(jnp.abs(beyond))
         return slope + self._at(low, share, self._t(low, share, beyond))[1].sum(-1)
+
+    def is_resolved(self, u: Float[Array, "*batch dim"]) -> Bool[Array, "*batch"]:
+        """Whether numbers of this precision tell neighbours apart: not where a scale is as small as the
+        spacing of numbers around x. There others would all lie in their centres, at no cost.
+        """
+        low, share, beyond = self._cell(u[..., self.coordinate])
+        centre, log_scale, _ = self._at(low, share, self._t(low, share, beyond))
+        spacing = jnp.finfo(u.dtype).eps * jnp.abs(centre)
+        return (jnp.exp(log_scale) > _FINEST * spacing).all(-1)
 
     @property
     def _spacing(self) -> float:

@@ -7,7 +7,7 @@ of x with dx = |S| dz, the stretch log |dx/du| belongs to the model's log densit
 """
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from annealz.core.random import Bits
 from annealz.paths.bases.frame import AbstractFrameBase
@@ -81,6 +81,9 @@ class WarpedBase(AbstractFrameBase):
     def to_unit(self, x: Float[Array, "*batch dim"]) -> Float[Array, "*batch dim"]:
         """z of x."""
         return self.inner.to_unit(self.warp.inverse(x))
+
+    def is_resolved(self, z: Float[Array, "*batch dim"]) -> Bool[Array, "*batch"] | bool:
+        return self.inner.is_resolved(z) & self.warp.is_resolved(self.inner.from_unit(z))
 
     def log_stretch(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"] | float:
         return self.inner.log_stretch(z) + self.warp.log_stretch(self.inner.from_unit(z))

@@ -131,7 +131,8 @@ class _Follower:
             if gain < _CONVERGED:
                 log = value + gain / 2 + y.size / 2 * np.log(2 * np.pi)
                 log -= float(np.log(np.diag(lower)).sum())
-                covariance = np.linalg.inv(matrix)
+                inverse = np.linalg.solve(lower, np.eye(y.size))
+                covariance = inverse.T @ inverse
                 try:
                     root = np.linalg.cholesky((covariance + covariance.T) / 2)
                 except np.linalg.LinAlgError:

@@ -119,12 +119,12 @@ def search_density(
     found = _searched(evaluator, kernel, name, seed)
     if isinstance(found, Straightened):
         inside = Evaluator(found.model, evaluator.evaluations)
-        straight = _searched(inside, kernel, name, seed, found)
+        straight = _searched(inside, kernel, name, seed, found, evaluator)
         if isinstance(straight, DensityBases):
             found = _in_own_coordinates(straight, found)
         else:  # less than was there before
             evaluator.evaluations = inside.evaluations
-            found = _searched(evaluator, kernel, name, seed, found, is_straight=False)
+            found = _searched(evaluator, kernel, name, seed, found)
     assert isinstance(found, DensityBases)
     return dataclasses.replace(found, seconds=time.monotonic() - began)
 
@@ -135,14 +135,14 @@ def _searched(
     name: str,
     seed: int,
     known: Straightened | None = None,
-    is_straight: bool = True,
+    own: Evaluator | None = None,
 ) -> DensityBases | Straightened:
     """Bases of a density; or the density in other coordinates, where chains meet a neck in these.
 
-    What is `known` of a neck: the density is the straightened one, and given back where its pilots find
-    less mass than those before; or it is the one that the neck is in.
+    What is `known` of a neck: with `own`, the density that the neck is in, this is the straightened one,
+    and what is known is given back where its pilots find less mass than those before; else it is that one.
     """
-    is_straight = is_straight and known is not None
+    is_straight = own is not None
     model, generator = evaluator.model, np.random.default_rng(derive_seed(seed, "search"))
     starts = start_points(evaluator, seed)
     modes = find_modes(evaluator, starts) if model.is_differentiable else []
@@ -166,7 +166,13 @@ def _searched(
             return necks
     if is_straight and known is not None and sample.log_z < known.log_z - _LOST:
         return known
-    findings = _findings(evaluator, modes, sample, generator)
+    if own is None or known is None:
+        improper = _improper(evaluator, sample.rows[-1], modes, generator)
+    else:  # in its own coordinates: of others it is not known how they go on
+        before, rows = own.evaluations, known.positions(sample.rows[-1])
+        improper = _improper(own, rows, [], generator)
+        evaluator.evaluations += own.evaluations - before
+    findings = (*improper, *_findings(evaluator, modes, sample, generator))
     neck = None if known is None else missed_neck(known, sample.rows, is_straight)
     findings = findings if neck is None else (*findings, neck)
     if any(finding.kind is Kind.IMPROPER for finding in findings) and not _is_bounded(sample):
@@ -445,11 +451,6 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """What speaks against annealing this density at all."""
     found: list[Finding] = []
-    direction = improper_direction(evaluator, population.rows[-1], modes, generator)
-    if direction is not None:
-        found.append(
-            Finding.of(Kind.IMPROPER, direction=_in_words(direction / np.linalg.norm(direction)))
-        )
     for mode in modes:
         share = _missed_share(evaluator, mode, population, generator)
         if share > 0:
@@ -460,6 +461,17 @@ def _findings(
     if gap > 0:
         found.append(Finding.of(Kind.TWO_KINDS, gap=gap))
     return tuple(found)
+
+
+def _improper(
+    evaluator: Evaluator, rows: np.ndarray, modes: list[Mode], generator: np.random.Generator
+) -> tuple[Finding, ...]:
+    """Whether the density falls far out."""
+    direction = improper_direction(evaluator, rows, modes, generator)
+    if direction is None:
+        return ()
+    words = _in_words(direction / np.linalg.norm(direction))
+    return (Finding.of(Kind.IMPROPER, direction=words),)
 
 
 def _missed_share(
