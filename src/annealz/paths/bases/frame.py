@@ -38,7 +38,7 @@ class AbstractFrameBase(AbstractBase):
         return 0.0
 
     def is_resolved(self, z: Float[Array, "*batch dim"]) -> Bool[Array, "*batch"] | bool:
-        """Whether numbers tell these states apart; elsewhere the density counts as zero."""
+        """Whether numbers distinguish these states; elsewhere the density counts as zero."""
         return True
 
     @property

@@ -130,7 +130,7 @@ class Warp(eqx.Module):
         return slope + self._at(low, share, self._t(low, share, beyond))[1].sum(-1)
 
     def is_resolved(self, u: Float[Array, "*batch dim"]) -> Bool[Array, "*batch"]:
-        """Whether numbers of this precision tell neighbours apart: not where a scale is as small as the
+        """Whether numbers of this precision distinguish neighbours: not where a scale is as small as the
         spacing of numbers around x. There others would all lie in their centres, at no cost.
         """
         low, share, beyond = self._cell(u[..., self.coordinate])
