@@ -61,7 +61,7 @@ _FILES = (
 _REPORT = "report.html"
 _COMPANIONS = ("reverse", "second", "probe")
 _FIRST_PART = "part-1"
-_PUT_BACK = "put the file of this run back, or run it again with --force (force=True)"
+_PUT_BACK = "put the file of this run back, or run it again with force=True"
 
 
 def digest_of_record(record: dict[str, Any]) -> str:
@@ -119,10 +119,12 @@ class RunFolder:
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"the output {self.path} is a file: give a folder.")
         if self._present() and not force:
-            state = "a finished run" if self.is_done() else "an unfinished run"
+            state, way = "an unfinished run", f"resume it with 'annealz resume {self.path}', "
+            if self.is_done():
+                state, way = "a finished run", f"read it with 'annealz resume {self.path}', "
             raise ValueError(
-                f"the output folder {self.path} already holds {state}: choose another, resume it "
-                f"with 'annealz resume {self.path}', or overwrite it with --force (force=True)."
+                f"the output folder {self.path} already holds {state}: choose another, {way}or "
+                "overwrite it with force=True."
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
