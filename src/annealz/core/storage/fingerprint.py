@@ -16,7 +16,7 @@ import numpy as np
 
 __all__ = ["fingerprint"]
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # NumPy writes it in capitals
 
 
 def fingerprint(tree: Any, words: str = "", structure: str | None = None) -> str:
