@@ -54,14 +54,14 @@ def test_a_model_by_import_path_runs_and_resumes(tmp_path):
 
 def test_a_density_has_the_name_that_was_given(tmp_path):
     """Not that of a function inside; a model of one's own class has its own."""
-    (tmp_path / "own_density.py").write_text(
+    (tmp_path / "density_by_name.py").write_text(
         "import annealz\n"
         "def log_likelihood(theta):\n"
         "    return -(theta**2).sum()\n"
         "line = annealz.from_prior(log_likelihood, lambda u: u, 2)\n"
     )
-    assert annealz.load_model("own_density:line").name == "log_likelihood"
-    assert read_model("own_density:line")[1]["name"] == "line"
+    assert annealz.load_model("density_by_name:line").name == "log_likelihood"
+    assert read_model("density_by_name:line")[1]["name"] == "line"
     assert read_model("own_model:make")[1]["name"] == "made"
 
 
