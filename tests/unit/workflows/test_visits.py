@@ -79,6 +79,29 @@ def test_the_population_is_resampled_where_few_are_effective():
     assert not seen[-1].jump.any()  # the run at a knot went on
 
 
+def test_every_resampling_has_weights_and_a_uniform_of_its_own():
+    """Legs without sweeps, so that states show who was copied, against the same on the host."""
+    stream, chains = Stream(3, "visits"), indices(NUM_CHAINS)
+    x = np.asarray(programs.sample(PATH, stream, np.int32(0), chains))
+    betas, uniforms = np.linspace(0, 4, 9), np.random.default_rng(5).random(20)
+    legs = [Leg(max(i - 1, 0), i, 0) for i in range(len(betas))]
+    given = PATH, BlockGibbs(), stream, chains, Population.at_first(x, 2), betas, legs, uniforms, 0
+    population, seen = visit(*given)
+    log_weights, used = np.zeros(NUM_CHAINS), 2
+    for leg, state in zip(seen, np.asarray(population.states), strict=False):
+        log_weights = log_weights + leg.jump
+        is_due = effective_sample_size(log_weights) < NUM_CHAINS / 2
+        assert leg.is_resampled == is_due
+        if is_due:
+            weights = np.exp(log_weights - log_weights.max())
+            points = (uniforms[used] + np.arange(NUM_CHAINS)) / NUM_CHAINS
+            x = x[np.searchsorted(np.cumsum(weights) / weights.sum(), points)]
+            log_weights, used = np.zeros(NUM_CHAINS), used + 1
+        np.testing.assert_array_equal(state, x)
+    assert used - 2 >= 2
+    assert int(population.num_resamplings) == used
+
+
 def test_log_z_of_the_way_is_unbiased(seed: int):
     """E[Z-hat] = Z: what is resampled, how often and by which uniforms included."""
     values = []
