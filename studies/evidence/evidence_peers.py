@@ -36,7 +36,7 @@ PACKAGES = {
 }
 MOST_DIM = 100
 """Above it only methods that take gradients run: the others would need days."""
-_ONE_THREAD = {
+ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -84,7 +84,7 @@ def run_apart(method: str, name: str, seed: int, limit: float) -> dict[str, Any]
     """One run in a process of its own; one that dies is recorded too."""
     command = [sys.executable, __file__, "--one", method, name, str(seed), "--limit", str(limit)]
     done = subprocess.run(
-        command, env=os.environ | _ONE_THREAD, capture_output=True, text=True, cwd=HERE, check=False
+        command, env=os.environ | ONE_THREAD, capture_output=True, text=True, cwd=HERE, check=False
     )
     for line in reversed(done.stdout.splitlines()):
         if line.startswith("{"):

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evidence_annealz import EQUAL, OURS, best_peer, equal_options
-from evidence_peers import MOST_DIM, read_rows
+from evidence_peers import MOST_DIM, ONE_THREAD, read_rows
 from hard_problems import HARD
 from problems_with_truth import NAMES, problem
 
@@ -43,15 +43,7 @@ MOST_DIM_ON_HOST = 12
 """Above it nested samplers without gradients take longer than the limit."""
 LAST_SECONDS = 8.0
 """Before the end, when what still runs is stopped."""
-_ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
-    "JAX_PLATFORMS": "cpu",
-    "PYTHONUNBUFFERED": "1",
-}
+_ALONE = {**ONE_THREAD, "PYTHONUNBUFFERED": "1"}
 
 
 class Job(NamedTuple):
@@ -100,7 +92,7 @@ class Queue:
         began = time.time()
         process = subprocess.Popen(
             [sys.executable, *job.command],
-            env=os.environ | _ONE_THREAD,
+            env=os.environ | _ALONE,
             cwd=HERE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -201,9 +201,7 @@ def _second_opinion(estimate: Estimate) -> list[Html]:
         parts.append(table(rows, ("estimate", "base", "log Z")))
         words = "The two agree." if opinion.confirms else "The two contradict each other."
         if opinion.confirms and opinion.judgement.status is Status.UNRELIABLE:
-            words = (
-                "The second is a lower bound by its own weights: it does not contradict the first."
-            )
+            words = "The second is probably too low, by its own weights: no contradiction."
         if estimate.runs.probe is not None:
             words += (
                 f" Of {estimate.runs.probe.num_chains:,} ends of second chains, annealed back along the "
