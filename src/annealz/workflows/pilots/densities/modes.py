@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from annealz.core.random import derive_seed
+from annealz.core.row_products import times
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.uphill import uphill
 
@@ -53,7 +54,7 @@ class Mode:
     def distance(self, rows: np.ndarray) -> np.ndarray:
         """Squared, in its own units, of every row."""
         away = rows - self.place
-        return np.einsum("ni,ij,nj->n", away, self.sharpness, away)
+        return np.einsum("ni,ni->n", times(away, self.sharpness), away)
 
 
 def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
