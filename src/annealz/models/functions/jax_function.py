@@ -79,6 +79,10 @@ class JaxFunction(AbstractFunction):
         errors = errors[np.isfinite(errors)]
         return float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
 
+    @property
+    def num_roundings(self) -> int:
+        return 0 if self.dtype == "float64" else 2
+
     def program(self, dim: int) -> Any:
         if self.dtype == "float32":
             return jax.make_jaxpr(self.function)(jnp.zeros(dim, jnp.float32))

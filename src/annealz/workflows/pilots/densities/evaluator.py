@@ -34,6 +34,12 @@ class Evaluator:
         values, gradients = _values_and_gradients(self.model, on_device(rows))
         return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
 
+    def rounding(self, rows: np.ndarray) -> float:
+        """Of one value near these rows; it takes a value in either precision."""
+        rounding = self.model.rounding(rows)
+        self.evaluations += self.model.fn.num_roundings * len(rows)
+        return rounding
+
     def hessian(self, x: np.ndarray) -> np.ndarray:
         """Second derivatives of log p*."""
         self.evaluations += self.model.dim

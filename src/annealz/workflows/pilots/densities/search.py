@@ -161,9 +161,10 @@ def _searched(
             f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
             "pilot came: it has no integral; check the function, its sign and its priors."
         )
-    fitted = fitted_base(evaluator, _true(modes), sample, name, generator, is_straight)
-    rounding = model.rounding(sample.flat[generator.permutation(len(sample.flat))[:_ROUNDED]])
-    evaluator.evaluations += _ROUNDED if rounding else 0
+    kind = "auto" if name in ("wide", "prior") else name
+    fitted = fitted_base(evaluator, _true(modes), sample, kind, generator, is_straight)
+    some = generator.permutation(len(sample.flat))[:_ROUNDED]
+    rounding = evaluator.rounding(sample.flat[some])
     spent = evaluator.evaluations
     fitted = dataclasses.replace(_with_offset(fitted, offset), evaluations=spent)
     is_easy = model.prior is not None and name == "auto"
