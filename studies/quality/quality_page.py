@@ -11,8 +11,11 @@ Losses, of which a larger one is worse:
     trust    log stated error, z^2 = (log Z-hat - log Z)^2 / stated error^2     of every problem
     status   runs that are ok before alone against those that are ok after alone, all problems together
 
-All p are one-sided, of pairs of one seed (`quality_pairs.py`); Holm's correction is over all of them.
-log Z of 500 units is the reference of `studies/schedules`.
+All p are one-sided, of pairs of one seed (`quality_pairs.py`). Two families, each with Holm's correction:
+the losses over all cells, over all problems, and the status, six tests, which answer the question; and every
+cell and problem by itself, which few pairs cannot decide. Squared errors of a cell are divided by their
+mean, before and after together, where they are joined. log Z of 500 units is the reference of
+`studies/schedules`.
 """
 
 import argparse
@@ -67,19 +70,31 @@ class Study:
         """Of log Z-hat, before and after."""
         return self.race[key].values(lambda row: row["log_z"] - self.log_z[key.model])
 
-    def findings(self) -> Iterator[Finding]:
-        """Every test, once."""
+    def losses(self) -> Iterator[tuple[str, str, tuple[np.ndarray, np.ndarray]]]:
+        """What is measured, of which cell or problem, and the losses before and after."""
         for key, pairs in self.race.items():
-            variance, ess = pairs.values(_variance), pairs.values(_ess)
-            before, after = self.errors(key)
-            yield Finding(f"Var[log w] of {key}", worse_p(*np.log(variance)))
-            yield Finding(f"ESS of {key}", worse_p(*-np.log(ess)))
-            yield Finding(f"error of {key}", worse_p(before**2, after**2))
+            squares = np.square(self.errors(key))
+            yield "Var[log w]", str(key), tuple(np.log(pairs.values(_variance)))
+            yield "ESS", str(key), tuple(-np.log(pairs.values(_ess)))
+            yield "squared error", str(key), tuple(squares / squares.mean())
         for name, pairs in self.trust.items():
-            yield Finding(f"stated error of {name}", worse_p(*np.log(pairs.values(_std_err))))
-            yield Finding(f"z² of {name}", worse_p(*np.square(pairs.values(_z))))
-        if self.trust:
-            yield Finding("status", self.status_p())
+            yield "stated error", name, tuple(np.log(pairs.values(_std_err)))
+            yield "z²", name, tuple(np.square(pairs.values(_z)))
+
+    def findings(self) -> list[Finding]:
+        """Every cell and problem by itself."""
+        return [Finding(f"{what} of {name}", worse_p(*loss)) for what, name, loss in self.losses()]
+
+    def together(self) -> list[Finding]:
+        """Every measure over all cells or problems, and the status."""
+        joined: dict[str, list] = {}
+        for what, _, loss in self.losses():
+            joined.setdefault(what, []).append(loss)
+        found = [
+            Finding(what, worse_p(*(np.concatenate(side) for side in zip(*losses, strict=True))))
+            for what, losses in joined.items()
+        ]
+        return [*found, Finding("status", self.status_p())] if self.trust else found
 
     def changed(self) -> tuple[int, int]:
         """Runs that are ok before alone, and after alone."""
@@ -154,18 +169,12 @@ def _z(row: dict) -> float:
 
 
 def verdict(study: Study) -> str:
-    findings = list(study.findings())
-    adjusted = holm(np.array([finding.p for finding in findings]))
-    worse = [
-        f"{finding.what} (Holm's p {p:.2g})"
-        for finding, p in zip(findings, adjusted, strict=True)
-        if p < LEVEL
-    ]
-    least = min(findings, key=lambda finding: finding.p)
-    words = "**is worse**: " + "; ".join(worse) if worse else "**no worse**"
+    sizes = [pairs.size for pairs in (*study.race.values(), *study.trust.values())]
     lines = [
-        f"- Of {len(findings)} one-sided tests, with Holm's correction over all of them at the level of "
-        f"{LEVEL}: {words}. The least p before correction is {least.p:.2g} ({least.what})."
+        f"- {len(study.race)} of {len(CELLS) * len(SCHEDULES)} cells and schedules and "
+        f"{len(study.trust)} of {len(TRUSTED)} problems were run, with {min(sizes)} to {max(sizes)} pairs each.",
+        f"- *Worse over all of them*: {_worse(study.together())}.",
+        f"- *Worse in a single one*: {_worse(study.findings())}.",
     ]
     if study.race:
         every = study.variance_ratio(lambda key: True)
@@ -186,6 +195,21 @@ def verdict(study: Study) -> str:
             f"{after.covered} after.",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _worse(findings: list[Finding]) -> str:
+    """Which are significant, with the least p in any case."""
+    adjusted = holm(np.array([finding.p for finding in findings]))
+    worse = [
+        f"{finding.what} (Holm's p {p:.2g})"
+        for finding, p in zip(findings, adjusted, strict=True)
+        if p < LEVEL
+    ]
+    least = min(findings, key=lambda finding: finding.p)
+    return (
+        f"**{'; '.join(worse) or 'none'}** of {len(findings)} tests at the level of {LEVEL} with Holm's "
+        f"correction; the least p before correction is {least.p:.2g} ({least.what})"
+    )
 
 
 def race_table(study: Study) -> str:

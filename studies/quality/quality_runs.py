@@ -1,4 +1,4 @@
-"""Runs that tell whether a change of the code changed the quality of estimates.
+"""Runs that show whether a change of the code changed the quality of estimates.
 
     PYTHONPATH=SOURCE:studies/schedules:studies/trust python studies/quality/quality_runs.py --out FOLDER
         [--cells MODEL:K …] [--problems NAME …] [--replicates R] [--seconds S] [--commit NAME]
@@ -11,11 +11,13 @@ has K x 1000 sweeps, from which its own pilot is taken; but pilot and run are th
 replicate after the other, so that fused steps are among them. Trust: `estimate_log_z` with its defaults.
 
 One line per run, written as it comes; what is there is not run again. The first replicate of all comes
-first, then the second, so that all have about as many when time is up. Several processes may share a folder,
-each with cells and problems of its own. `quality_page.py` compares two such folders, or files joined from them.
+first, then the second, so that all have about as many when time is up. Several processes may share a
+folder, each with cells and problems of its own. `quality_page.py` compares two such folders, or files
+joined from them.
 """
 
 import argparse
+import dataclasses
 import functools
 import itertools
 import json
@@ -29,7 +31,7 @@ from annealz.core.weights import effective_sample_size, log_mean
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.workflows.pilots.plan import plan_schedule
-from problems import PROBLEMS
+from problems import PROBLEMS, Problem
 from race import NUM_CHAINS, SEED, Key, make_path, pilot_of
 from trust import read_rows, run_problem
 
@@ -59,6 +61,13 @@ TRUSTED = (
 NUM_REPLICATES = 20
 
 _path = functools.cache(make_path)
+
+
+@functools.cache
+def _problem(name: str) -> Problem:
+    """Built once: its exact value takes a while."""
+    problem = PROBLEMS[name]
+    return dataclasses.replace(problem, make=functools.cache(problem.make))
 
 
 def run_replicate(key: Key, replicate: int) -> dict:
@@ -101,7 +110,7 @@ def _race(key: Key, folder: Path, commit: str | None, index: int) -> None:
 
 
 def _trust(name: str, folder: Path, index: int, end: float) -> None:
-    run_problem(PROBLEMS[name], folder / f"{name}.jsonl", index + 1, {}, end=end)
+    run_problem(_problem(name), folder / f"{name}.jsonl", index + 1, {}, end=end)
 
 
 def run_all(

@@ -7,10 +7,11 @@ import pytest
 
 import quality_page
 import quality_runs
-from quality_page import Study, blocks
+from quality_page import LEVEL, Study, blocks
 from quality_pairs import Pairs, log_ratio, worse_p
 from quality_runs import CELLS, SCHEDULES, TRUSTED
 from race import Key
+from significance import holm
 from standings import fill
 
 VERSIONS = {"jax": "0", "device": "cpu"}
@@ -60,6 +61,8 @@ def test_a_larger_loss_is_seen_and_a_smaller_one_is_not():
     assert worse_p(before, before + 0.5 + 0.1 * noise) == pytest.approx(2**-12)  # of all signs
     assert worse_p(before, before - 0.5 + 0.1 * noise) == 1.0
     assert worse_p(before, before) == 1.0
+    assert worse_p(before[:1], before[:1] + 1) == 0.5
+    assert worse_p(before[:2], before[:2] + 1) == 0.25
 
 
 def test_p_is_level_without_a_difference():
@@ -93,18 +96,26 @@ def test_pairs_are_of_one_seed_and_one_device():
 def test_same_runs_are_no_worse(tmp_path):
     file = write(tmp_path / "before.jsonl", 1)
     study = Study(file, file)
-    assert {finding.p for finding in study.findings()} == {1.0}
-    assert len(list(study.findings())) == 3 * 16 + 2 * 10 + 1
+    assert [finding.p for finding in study.findings()] == [1.0] * (3 * 16 + 2 * 10)
+    assert [finding.p for finding in study.together()] == [1.0] * 6
     assert all(pairs.num_same(quality_page._log_z) == pairs.size for pairs in study.race.values())
-    assert "no worse" in blocks(study)["verdict"]
+    assert blocks(study)["verdict"].count("**none**") == 2
 
 
 def test_a_larger_variance_is_worse_and_other_seeds_are_not(tmp_path):
     before = write(tmp_path / "before.jsonl", 1)
-    assert "no worse" in blocks(Study(before, write(tmp_path / "a.jsonl", 2)))["verdict"]
+    same = blocks(Study(before, write(tmp_path / "a.jsonl", 2)))["verdict"]
+    assert same.count("**none**") == 2
     worse = blocks(Study(before, write(tmp_path / "b.jsonl", 2, factor=1.2)))["verdict"]
-    assert "is worse" in worse
-    assert "Var[log w] of mnist-pcd-500|base-rate|mixing|10000" in worse
+    assert "*Worse over all of them*: **Var[log w] (Holm's p" in worse
+    assert "Var[log w] of mnist-pcd-500|base-rate|mixing|10000 (Holm's p" in worse
+
+
+def test_what_no_cell_shows_all_of_them_do(tmp_path):
+    before = write(tmp_path / "before.jsonl", 1)
+    study = Study(before, write(tmp_path / "after.jsonl", 2, factor=1.03))
+    assert holm(np.array([finding.p for finding in study.findings()])).min() > LEVEL
+    assert "*Worse over all of them*: **Var[log w]" in blocks(study)["verdict"]
 
 
 def test_ok_and_wrong_is_counted(tmp_path):
