@@ -12,8 +12,8 @@ Losses, of which a larger one is worse:
     status   runs that are ok before alone against those that are ok after alone, all problems together
 
 All p are one-sided, of pairs of one seed (`quality_pairs.py`). Two families, each with Holm's correction:
-the losses over all cells, over all problems, and the status, six tests, which answer the question; and every
-cell and problem by itself, which few pairs cannot decide. Squared errors of a cell are divided by their
+the losses over all cells, over all problems, and the status, six tests, which answer the question; and
+every cell and problem by itself, which few pairs cannot decide. Squared errors of a cell are divided by their
 mean, before and after together, where they are joined. log Z of 500 units is the reference of
 `studies/schedules`.
 """
@@ -172,7 +172,8 @@ def verdict(study: Study) -> str:
     sizes = [pairs.size for pairs in (*study.race.values(), *study.trust.values())]
     lines = [
         f"- {len(study.race)} of {len(CELLS) * len(SCHEDULES)} cells and schedules and "
-        f"{len(study.trust)} of {len(TRUSTED)} problems were run, with {min(sizes)} to {max(sizes)} pairs each.",
+        f"{len(study.trust)} of {len(TRUSTED)} problems were run, with {min(sizes)} to {max(sizes)} pairs "
+        "each.",
         f"- *Worse over all of them*: {_worse(study.together())}.",
         f"- *Worse in a single one*: {_worse(study.findings())}.",
     ]
