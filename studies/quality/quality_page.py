@@ -13,8 +13,8 @@ Losses, of which a larger one is worse:
 
 All p are one-sided, of pairs of one seed (`quality_pairs.py`). Two families, each with Holm's correction:
 the losses over all cells, over all problems, and the status, six tests, which answer the question; and
-every cell and problem by itself, which few pairs cannot decide. Squared errors of a cell are divided by their
-mean, before and after together, where they are joined. log Z of 500 units is the reference of
+every cell and problem by itself, which few pairs cannot decide. Squared errors of a cell are divided by
+their mean, before and after together, where they are joined. log Z of 500 units is the reference of
 `studies/schedules`.
 """
 
