@@ -1,9 +1,9 @@
 """Where a model is computed: a density that is too small for a GPU, on the CPU beside it.
 
-A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size. A core computes
-about a million numbers in that time. So a density whose chains take less than a million numbers per sweep
-goes to the CPU, also where there is a GPU. Programs of a CPU are compiled sooner, too. What is set by
-`jax.default_device`, or by a cluster, is respected.
+A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size. A core
+computes about a million numbers in that time. So a density whose chains take less than a million numbers
+per sweep goes to the CPU, also where there is a GPU. Programs of a CPU are compiled sooner, too. What is
+set by `jax.default_device`, or by a cluster, is respected.
 """
 
 import contextlib

@@ -14,7 +14,7 @@ from annealz.workflows.pilots.densities.population import Sample
 
 @pytest.mark.parametrize("ratio", [1.5, 4.0, 100.0])
 def test_length_is_exact_for_gaussians_of_two_widths(ratio):
-    """From N(0, ratio) to N(0, 1): Var_beta[U] = (1 - 1/ratio)^2 / 2 v^2, 1/v = beta + (1 - beta) / ratio."""
+    """From N(0, r) to N(0, 1): sd of U is (1 - 1/r) / sqrt 2 times the variance at beta."""
 
     def root(beta):
         return (1 - 1 / ratio) / np.sqrt(2) / (beta + (1 - beta) / ratio)

@@ -49,7 +49,8 @@ def test_the_same_searches_give_the_same_bits_and_are_charged_by_launches(monkey
     first, second = Evaluator(MODEL), Evaluator(MODEL)
     ends = [uphill(evaluator, STARTS, 1e5) for evaluator in (first, second)]
     for (place, value), (other, again) in zip(*ends, strict=True):
-        assert np.array_equal(place, other) and value == again
+        assert np.array_equal(place, other)
+        assert value == again
     assert first.evaluations == second.evaluations
     assert set(widths) == {module._WIDTH}  # one program, whatever is left to do
     assert sum(widths) <= 2 * first.evaluations
