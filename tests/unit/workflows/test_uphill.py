@@ -19,7 +19,7 @@ def wells(x):
 
 
 MODEL = annealz.LogDensity(wells, dim=2)
-STARTS = np.random.default_rng(0).normal(0, 2, (19, 2))  # more than are searched at once
+STARTS = np.random.default_rng(0).normal(0, 2, (13, 2))  # fewer than are searched at once
 
 
 def test_every_search_ends_where_it_would_end_alone():
@@ -52,10 +52,10 @@ def test_the_same_searches_give_the_same_bits_and_are_charged_by_launches(monkey
         assert np.array_equal(place, other)
         assert value == again
     assert first.evaluations == second.evaluations
-    assert set(widths) == {module._WIDTH}  # one program, whatever is left to do
+    assert set(widths) == {module.TOGETHER}  # one program, whatever is left to do
     assert sum(widths) <= 2 * first.evaluations
     launches = len(widths) / 2
-    assert launches < first.evaluations / module._WIDTH + 1
+    assert launches < first.evaluations / module.TOGETHER + 1
 
 
 def test_no_density_and_no_bound():
@@ -78,3 +78,12 @@ def test_what_a_function_raises_ends_all_searches():
     with pytest.raises(ArithmeticError, match="broken"):
         uphill(Broken(MODEL), STARTS, 1e5)
     assert threading.active_count() == before
+
+
+def test_a_search_that_comes_to_what_is_known_ends_there():
+    evaluator, whole = Evaluator(MODEL), Evaluator(MODEL)
+    uphill(whole, STARTS, 1e5)
+    ends = uphill(evaluator, STARTS, 1e5, lambda x, value, gradient: bool(x[0] > 0))
+    assert any(end is None for end in ends)
+    assert all(end is None or end[0][0] < 0 for end in ends)
+    assert evaluator.evaluations < whole.evaluations

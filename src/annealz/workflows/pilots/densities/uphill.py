@@ -9,45 +9,53 @@ Rows of searches that are done are evaluated all the same, and charged. Where fe
 """
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 
-__all__ = ["uphill"]
+__all__ = ["TOGETHER", "uphill"]
 
-_WIDTH = 16  # searches at once
+IsKnown = Callable[[np.ndarray, float, np.ndarray], bool]
+
+TOGETHER = 16
+"""Searches at once."""
 _FEW = 4  # that are left, and ask alone
 _MOST_ITERATIONS = 300
 _BAD = 1e30
 
 
-def uphill(evaluator: Evaluator, starts: np.ndarray, furthest: float) -> list[tuple | None]:
-    """(place, value) where the search from every start ended; None for one without a density there.
+def uphill(
+    evaluator: Evaluator, starts: np.ndarray, furthest: float, is_known: IsKnown | None = None
+) -> list[tuple | None]:
+    """(place, value) where the search from every start ended, of at most 16.
 
+    None for one without a density there, and for one that came to where `is_known(x, value, gradient)`.
     Beyond `furthest`, in any coordinate, the density counts as zero.
     """
-    ends = []
-    for first in range(0, len(starts), _WIDTH):
-        ends += _Together(evaluator, starts[first : first + _WIDTH], furthest).run()
-    return ends
+    return _Together(evaluator, starts, furthest, is_known).run()
 
 
 class _Stopped(Exception):
-    """Ends a search whose points are no longer evaluated."""
+    """Ends a search whose points are no longer evaluated, or that came to what is known."""
 
 
 class _Together:
     """Some searches, and what each of them waits for."""
 
-    def __init__(self, evaluator: Evaluator, starts: np.ndarray, furthest: float):
+    def __init__(
+        self, evaluator: Evaluator, starts: np.ndarray, furthest: float, is_known: IsKnown | None
+    ):
         self.evaluator, self.starts, self.furthest = evaluator, starts, furthest
+        self.is_known = is_known
         self.asked: dict[int, np.ndarray] = {}
         self.answers: dict[int, tuple[float, np.ndarray]] = {}
         self.ends: dict[int, tuple | None] = {}
         self.failure: BaseException | None = None
         self.is_stopped = False
-        self.changed = threading.Condition()
+        self.arrived = threading.Semaphore(0)  # a search asks, or is done
+        self.turns = [threading.Semaphore(0) for _ in starts]
 
     def run(self) -> list[tuple | None]:
         threads = [
@@ -59,9 +67,9 @@ class _Together:
         try:
             self._serve()
         finally:  # an interrupt, or what the function raised
-            with self.changed:
-                self.is_stopped = True
-                self.changed.notify_all()
+            self.is_stopped = True
+            for turn in self.turns:
+                turn.release()
             for thread in threads:
                 thread.join()
         if self.failure is not None:
@@ -70,34 +78,33 @@ class _Together:
 
     def _serve(self) -> None:
         """Evaluate what is asked for, until all searches are done."""
-        points = np.zeros((_WIDTH, self.starts.shape[1]))
+        points = np.empty((TOGETHER, self.starts.shape[1]))
+        points[:] = self.starts[-1]
         points[: len(self.starts)] = self.starts
-        points[len(self.starts) :] = self.starts[-1]
-        while True:
-            with self.changed:
-                self.changed.wait_for(lambda: len(self.asked) + len(self.ends) == len(self.starts))
-                asked, self.asked = self.asked, {}
-            if not asked:
-                return
-            if len(asked) <= _FEW:
+        active = len(self.starts)
+        while active:
+            for _ in range(active):
+                self.arrived.acquire()
+            asked, self.asked = self.asked, {}
+            active = len(asked)
+            if active <= _FEW:
                 found = {row: self.evaluator.value_and_gradient(x) for row, x in asked.items()}
             else:
                 for row, x in asked.items():
                     points[row] = x
                 values, gradients = self.evaluator.values_and_gradients(points)
                 found = {row: (float(values[row]), gradients[row]) for row in asked}
-            with self.changed:
-                self.answers = found
-                self.changed.notify_all()
+            self.answers = found
+            for row in asked:
+                self.turns[row].release()
 
     def _ask(self, row: int, x: np.ndarray) -> tuple[float, np.ndarray]:
-        with self.changed:
-            self.asked[row] = x.copy()
-            self.changed.notify_all()
-            self.changed.wait_for(lambda: row in self.answers or self.is_stopped)
-            if self.is_stopped:
-                raise _Stopped
-            return self.answers.pop(row)
+        self.asked[row] = x.copy()
+        self.arrived.release()
+        self.turns[row].acquire()
+        if self.is_stopped:
+            raise _Stopped
+        return self.answers[row]
 
     def _search(self, row: int) -> None:
         end = None
@@ -107,9 +114,8 @@ class _Together:
             pass
         except BaseException as error:
             self.failure = error
-        with self.changed:
-            self.ends[row] = end
-            self.changed.notify_all()
+        self.ends[row] = end
+        self.arrived.release()
 
     def _ended(self, row: int) -> tuple | None:
         from scipy.optimize import minimize  # a third of a second
@@ -120,6 +126,8 @@ class _Together:
             value, gradient = self._ask(row, x)
             if not (np.isfinite(value) and np.isfinite(gradient).all()):
                 return _BAD, np.zeros_like(x)
+            if self.is_known is not None and self.is_known(x, value, gradient):
+                raise _Stopped
             return -value, -gradient
 
         start = self.starts[row]
