@@ -82,8 +82,8 @@ def test_logits_are_those_of_the_conditionals(model: annealz.Potts):
 
 
 def test_few_neighbours_are_those_of_all_couplings():
-    """A ring with chords has rows of two to four neighbours among 48: sums over these, not over all units."""
-    rng, size = np.random.default_rng(0), 48
+    """A ring with chords has rows of two to four neighbours among 64: sums over these, not over all units."""
+    rng, size = np.random.default_rng(0), 64
     couplings = np.zeros((size, size))
     for i, j in [*((i, (i + 1) % size) for i in range(size)), (0, 9), (0, 20), (5, 30)]:
         couplings[i, j] = couplings[j, i] = rng.normal()
@@ -97,7 +97,7 @@ def test_few_neighbours_are_those_of_all_couplings():
     x = jnp.asarray(states, jnp.float32)
     assert path.exact_energies(states) == pytest.approx(energies, abs=1e-6)
     assert np.asarray(path.slope(x, 0.5)) == pytest.approx(energies, abs=1e-4)
-    sites = np.array([0, 7, 47])
+    sites = np.array([0, 7, 63])
     hot = states[:, :, None] == np.arange(3)
     logits = np.einsum("cjk,js->csk", hot, couplings[:, sites]) + np.asarray(model.fields)[sites]
     found = np.asarray(path.site_logits(x, sites, jnp.float32(1)))
