@@ -4,11 +4,11 @@
 
 Contestants alternate (`race.py`) on the same models (`problem.py`): the engine of annealz, the
 package rbms in its own environment, a plain JAX program, and the bare matrix products of a step.
-Their log Z must agree (`agreement.py`). On models that are no RBMs plain JAX programs, BlackJAX and the bare
-arithmetic race the engine (`others.py`). Then the engine alone: how its time and memory grow (`growth.py`), and whole
-default estimates with their pilots, first and later calls (`whole.py`). Absolute times do not hold from
-machine to machine: read the ratios, on a quiet machine. The table goes to stdout, everything measured
-to a JSON file.
+Their log Z must agree (`agreement.py`). On models other than RBMs plain JAX programs, BlackJAX and the
+bare arithmetic race the engine (`others.py`). Then the engine alone: how its time and memory grow
+(`growth.py`), and whole default estimates with their pilots, first and later calls (`whole.py`). Absolute
+times do not hold from machine to machine: read the ratios, on a quiet machine. The table goes to stdout,
+everything measured to a JSON file.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="short runs, rough numbers")
     parser.add_argument(
-        "--others", action="store_true", help="only models that are no RBMs; the rest of FILE stays"
+        "--others", action="store_true", help="only models other than RBMs; the rest of FILE stays"
     )
     parser.add_argument(
         "--out",
@@ -135,7 +135,7 @@ def measure(rbms_python: str, plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def others(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """Models that are no RBMs: the engine and its rivals on the same work."""
+    """Models other than RBMs: the engine and its rivals on the same work."""
     rows = []
     for other in OTHERS:
         lane = other.contestants(other.chains_on_cpu)

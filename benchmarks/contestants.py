@@ -24,16 +24,17 @@ class Annealing:
     """annealz: the engine, end to end, with its default observers and record thinning.
 
     Start states, all chunks with their returns to the host, records, and the `Run` that comes back. A run
-    of up to 1000 steps records every step, a longer one fewer.
+    of up to 1000 steps records every step, a longer one fewer. A step may count as `each`.
     """
 
-    name = "annealz"
-
-    def __init__(self, path: Any, kernel: Any, num_chains: int):
+    def __init__(
+        self, path: Any, kernel: Any, num_chains: int, name: str = "annealz", each: int = 1
+    ):
         self._path, self._kernel, self._num_chains = path, kernel, num_chains
+        self.name, self._each = name, each
 
     def __call__(self, num_steps: int, seed: int = 0) -> Timing:
-        schedule = linear(num_steps)
+        schedule = linear(max(num_steps // self._each, 1))
         began = time.perf_counter()
         run = anneal(self._path, self._kernel, schedule, num_chains=self._num_chains, seed=seed)
         seconds = time.perf_counter() - began
@@ -43,7 +44,7 @@ class Annealing:
 class Program:
     """A function of betas, a key and the number of chains, compiled as a whole: log w of every chain.
 
-    One number in the place of many is log Z itself, of a program whose chains are not independent.
+    A single number is log Z itself, of a program whose chains are not independent.
     """
 
     def __init__(self, name: str, program: Callable[..., Any], log_z0: float, num_chains: int):

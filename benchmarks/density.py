@@ -1,11 +1,12 @@
-"""Hamiltonian annealing of a Gaussian in 50 dimensions: annealz, plain JAX, BlackJAX, and the bare arithmetic.
+"""Hamiltonian annealing of a Gaussian in 50 dimensions: annealz, plain JAX, BlackJAX, bare arithmetic.
 
     log p*(x) = -1/2 sum_i ((x_i - 1) / s_i)^2,    s_i from 1/2 to 3/2,    base N(0, 1), linear schedule
 
 A step of annealz is the increment of the weights and one leapfrog step with a momentum that is partly
 refreshed and turns round where the step is refused, one gradient per step (HAIS). The plain program is
 written as a user would: `jax.grad`, `jax.random`, one `lax.scan`. BlackJAX's is tempered SMC with as many
-particles and as many evaluations of each: resampled at every temperature, then moved by HMC. The bare
+particles and as many evaluations of each: resampled at every temperature, then moved by HMC of ten leapfrog
+steps, with ten times fewer random numbers; annealz runs with ten leapfrog steps a move as well. The bare
 arithmetic is one value and gradient, the normals, a uniform and the updates of a leapfrog step.
 """
 
@@ -25,7 +26,10 @@ NAME = "density, 50 dimensions, HAIS"
 DIM, STEP = 50, 0.3
 KEPT = np.exp(-STEP)  # of the momentum
 LEAPFROGS = 10  # of a move of HMC
-EACH = LEAPFROGS + 2  # evaluations of a particle per temperature: its move, where it starts, the weight
+LONGER = f"annealz, {LEAPFROGS} leapfrogs"
+EACH = (
+    LEAPFROGS + 2
+)  # evaluations of a particle per temperature: its move, where it starts, the weight
 SCALES = np.linspace(0.5, 1.5, DIM).astype(np.float32)
 EXACT = float(np.log(np.float64(SCALES) * np.sqrt(2 * np.pi)).sum())
 LOG_Z0 = DIM * np.log(2 * np.pi) / 2
@@ -37,6 +41,7 @@ def contestants(num_chains: int) -> list:
     path = model.path(model.choose_base("standard"))
     return [
         Annealing(path, HAIS(step_size=STEP), num_chains),
+        Annealing(path, HAIS(LEAPFROGS, step_size=STEP), num_chains, LONGER, LEAPFROGS),
         Program("plain JAX", hais, LOG_Z0, num_chains),
         Program("BlackJAX SMC", smc, LOG_Z0, num_chains),
         Bare(bare, num_chains),

@@ -1,12 +1,15 @@
-"""Seconds of a whole run on a GPU, by fused steps and by XLA's: `python benchmarks/device.py [FILE [PART …]]`.
+"""Seconds of a whole run on a GPU, by fused steps and by XLA's.
+
+    python benchmarks/device.py [FILE [PART …]]
 
     annealing of N chains over K steps, as `anneal` runs it, traces, transfers and all: median of five
     the two bare products of a step in half precision, as often as a step needs them
 
     whole default estimates of some models, pilots and all: first and later calls (`whole.py`)
-    models that are no RBMs, beside other programs on the same work and the bare arithmetic (`others.py`)
+    models other than RBMs, beside other programs on the same work and the bare arithmetic (`others.py`)
 
-Parts are estimates, rows (of RBMs) and others, by default all of them; what FILE holds of others stays. The share of the half-precision peak counts four products of 2 N D M operations a step, two half-precision
+Parts are estimates, rows (of RBMs) and others, by default all of them; what else FILE holds stays.
+The share of the half-precision peak counts four products of 2 N D M operations a step, two half-precision
 terms each, whatever the kernel does instead.
 """
 
@@ -155,4 +158,4 @@ def main(out: Path | None, *parts: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:2]), *sys.argv[2:]) if sys.argv[1:] else main(None)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None, *sys.argv[2:])

@@ -1,4 +1,4 @@
-"""Annealing of the Ising model on a periodic lattice of 32 x 32 spins: annealz, plain JAX, the bare arithmetic.
+"""The Ising model on a periodic lattice of 32 x 32 spins: annealz, plain JAX, and the bare arithmetic.
 
     log p*_beta(s) = beta K sum_{neighbours} s s',    K = 0.3, from fair coins, linear schedule
 

@@ -1,4 +1,4 @@
-"""The models that are no RBMs, each with its contestants: annealz, its rivals, and the bare arithmetic."""
+"""The models other than RBMs, each with its contestants: annealz, its rivals, and the bare arithmetic."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -3,10 +3,10 @@
     log p*_beta(x) = beta J sum_{neighbours} [x_i = x_j],    J = 0.5, q = 3, a periodic lattice of 32 x 32
     log p*_beta(x) = beta sum_{i<j} J[i, x_i, j, x_j],       J ~ N(0, 0.02^2), 64 units of q = 21 states
 
-from independent units, on a linear schedule. A step is the increment of the weights and one sweep: over both
-colours of the checkerboard, or over the units one by one, as all of them are coupled. The bare arithmetic
-of a sweep is, for every unit, the sum of what its neighbours say of its q states, q exponentials, and a
-random word.
+from independent units, on a linear schedule. A step is the increment of the weights and one sweep: over
+both colours of the checkerboard, or over the units one by one, as all of them are coupled. The bare
+arithmetic of a sweep is, for every unit, the sum of what its neighbours say of its q states, q
+exponentials, and a random word.
 """
 
 import functools
@@ -85,7 +85,9 @@ def bare(stream, num_chains, num_steps):
     """The units of the even colour after all sweeps at beta = 1, on the lattice."""
     chains, units = jnp.arange(num_chains), SoftmaxUnits(STATES)
     weight = jnp.float32(COUPLING)
-    products = [LatticeProduct(weight, weight, None, SIDE, SIDE, is_even) for is_even in (True, False)]
+    products = [
+        LatticeProduct(weight, weight, None, SIDE, SIDE, is_even) for is_even in (True, False)
+    ]
 
     def sweep(k, x):
         bits = stream.at(k, chains)

@@ -13,7 +13,7 @@ _READING = {
     "annealz / bare products": "annealz takes, of the bare products,",
 }
 _BUSY = 0.1  # cores
-_BESIDE = ("plain JAX", "BlackJAX SMC", "bare arithmetic")
+_BESIDE = ("plain JAX", "annealz, 10 leapfrogs", "BlackJAX SMC", "bare arithmetic")
 _YES_NO = {True: "yes", False: "NO", None: "not measured"}
 
 

@@ -6,14 +6,15 @@ Calls of the default estimate in one process: on a CPU the first and a later one
 models, the median of five by its seconds. Every call of a compiled program is logged with its time, its
 chains and its steps, and compiling by JAX's own events. docs/figures/profile-cpu.json and profile-gpu.json
 hold what was measured, or files of these names in FOLDER, with the pictures. With --draw the picture is
-made from its file again, with --measure the file without a picture. On a quiet machine, or it shows the neighbours.
+made from its file again, with --measure the file without a picture. On a quiet machine, or it shows the
+neighbours.
 """
 
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def on_gpu() -> list[dict[str, Any]]:
 
 
 def measured(model: str, num_calls: int) -> list[dict[str, Any]]:
-    """The seconds of every stage of every call, and within it of compiling and of steps, with its sweeps."""
+    """The seconds of every stage of every call, of compiling and of steps within it, and its sweeps."""
     import jax
 
     import annealz
@@ -64,7 +65,7 @@ def measured(model: str, num_calls: int) -> list[dict[str, Any]]:
             began = time.perf_counter()
             out = function(*given, **options)
             ended = time.perf_counter()
-            steps.append((ended, *count(*given), ended - began))
+            steps.append((ended, *count(*given), began))
             return out
 
         return call
@@ -114,12 +115,21 @@ def _stages(began, ended, marks, compiled, steps) -> list[dict[str, Any]]:
                 "first": first - began,
                 "last": last - began,
                 "compiling": sum(seconds for when, seconds in compiled if first < when <= last),
-                "stepping": sum(one[3] for one in inside),
+                "stepping": _covered((one[3], one[0]) for one in inside),
                 "sweeps": sum(one[1] for one in inside),
                 "chains": sorted({one[2] for one in inside}),
             }
         )
     return rows
+
+
+def _covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds inside of at least one: halves of a run go side by side."""
+    total, reached = 0.0, float("-inf")
+    for first, last in sorted(spans):
+        total += max(0.0, last - max(first, reached))
+        reached = max(reached, last)
+    return total
 
 
 def draw(calls: list[dict[str, Any]], picture: Path) -> None:

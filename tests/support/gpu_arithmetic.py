@@ -1,4 +1,4 @@
-"""The arithmetic of `engine/gpu/arithmetic.cu` in JAX, by the same formulas: draws, and differences of softplus."""
+"""The arithmetic of `engine/gpu/arithmetic.cu` in JAX, by the same formulas: draws, softplus."""
 
 import math
 

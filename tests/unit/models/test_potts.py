@@ -82,14 +82,15 @@ def test_logits_are_those_of_the_conditionals(model: annealz.Potts):
 
 
 def test_few_neighbours_are_those_of_all_couplings():
-    """A ring with chords has rows of two to four neighbours among 64: sums over these, not over all units."""
+    """A ring with chords, two to four neighbours among 64 units: sums are over these alone."""
     rng, size = np.random.default_rng(0), 64
     couplings = np.zeros((size, size))
     for i, j in [*((i, (i + 1) % size) for i in range(size)), (0, 9), (0, 20), (5, 30)]:
         couplings[i, j] = couplings[j, i] = rng.normal()
     model = annealz.Potts(couplings, 3, rng.normal(0, 0.5, (size, 3)))
     path = model.path(model.flat_base())
-    assert path.couplings.shape == (size, 4) and path.neighbours is not None
+    assert path.couplings.shape == (size, 4)
+    assert path.neighbours is not None
     states = rng.integers(0, 3, (20, size))
     same = states[:, :, None] == states[:, None]
     fields = np.asarray(model.fields, np.float64)[np.arange(size), states].sum(1)

@@ -1,7 +1,7 @@
 """Fused steps, whatever program takes them: what goes into a chunk of steps, and what comes out."""
 
 import abc
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -47,7 +47,7 @@ class Span(NamedTuple):
 class FusedSteps(eqx.Module):
     """The arrays of one path as a program takes them, and that program."""
 
-    block: eqx.AbstractClassVar[int]
+    block: ClassVar[int]
     """Chains that are taken together."""
 
     @classmethod

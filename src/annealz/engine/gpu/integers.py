@@ -7,8 +7,8 @@ A row of the weights, of largest entry m, is held as 24-bit integers,
 so that r is at most about 1 % above the rounding of a float32 of the size of m; tensor cores
 multiply bytes twice as fast as half-precision numbers. The order of summation changes nothing.
 
-Outputs of a product lie in shares of some tiles of eight units each. Its inputs are taken 32 at a time, in an
-order in which a thread that has drawn units can use them as they are: of four tiles of eight, two in each.
+Outputs of a product lie in shares of some tiles of eight units each. Its inputs are taken 32 at a time, in
+an order in which a thread that has drawn units can use them as they are: of four tiles of eight, two each.
 What is computed with them is in integers.cu.
 """
 
@@ -47,7 +47,7 @@ class Cut(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Of a share as outputs: three bytes a unit, filled to a number that tensor cores take."""
+        """Of a share as outputs: three bytes per unit, filled to a number that tensor cores take."""
         rows = 24 * self.tiles
         return rows if rows <= 32 else -(-rows // 16) * 16
 
@@ -57,7 +57,7 @@ class Cut(NamedTuple):
 
 
 class IntegerWeights(eqx.Module):
-    """The arrays of one path: both products, and of every unit the scale of its product, bias, and change."""
+    """The arrays of one path: both products, and every unit's scale of the product, bias, and change."""
 
     up: Int8[Array, "latent_shares unit_tiles latent_rows 256"]
     down: Int8[Array, "unit_shares latent_tiles unit_rows 256"]

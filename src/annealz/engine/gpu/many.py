@@ -5,10 +5,10 @@ The weights stream past the chains, out of the cache that all multiprocessors sh
     up      products of the state with the weights of 64 latent units, their part of log w, and their draw
     down    products of the latent units with the weights of 64 units of the state, and their draw
 
-One warpgroup does nothing but fetch weights, some pieces ahead, over the ends of tiles and steps. Two others
-have 64 chains each. A thread draws the units that it needs itself as an operand of the next product: states
-are bits of its own, which no other thread reads. No program waits for another, and no chain's numbers depend
-on its neighbours.
+One warpgroup does nothing but fetch weights, some pieces ahead, over the ends of tiles and steps. Two
+others have 64 chains each. A thread draws the units that it needs itself as an operand of the next product:
+states are bits of its own, which no other thread reads. No program waits for another, and no chain's
+numbers depend on its neighbours.
 
 Products are sums of integers, and exact (`integers.py`); random bits are the same as elsewhere.
 """
@@ -51,7 +51,7 @@ class ManySteps(FusedSteps):
     def of(cls, path: GeometricPath, num_processors: int):
         units, outputs = path.to_latent.shape
         weights = IntegerWeights(path, _cut(outputs), _cut(units))
-        chunks = -(-units // 32), -(-(outputs - 1) // 32)  # the drive is no input
+        chunks = -(-units // 32), -(-(outputs - 1) // 32)  # without the drive
         up, down = weights.up[:, : chunks[0]], weights.down[:, : chunks[1]]
         return cls(eqx.tree_at(lambda w: (w.up, w.down), weights, (up, down)), chunks)
 
