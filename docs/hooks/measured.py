@@ -134,7 +134,9 @@ def _others(found: dict[str, Any]) -> str:
         times = {name: entry["ms_per_step"] for name, entry in row["race"].items()}
         rows.append([row["name"], f"{row['num_chains']:,}", *_beside(times, 1e3)])
     header = ["µs per step", "chains", "annealz", *(f"{name}, of it" for name in _BESIDE)]
-    return _table(header, rows)
+    busy = max(row.get("cores_busy_with_other_programs", 0) for row in found["results"]["others"])
+    note = f"\n\nOther programs took up to {busy:.2f} cores meanwhile." if busy > 0.1 else ""
+    return _table(header, rows) + note
 
 
 def _gpu_others(found: dict[str, Any]) -> str:
