@@ -19,6 +19,7 @@ from annealz.engine.advance import (
     Record,
     advance,
     advance_fused,
+    round_steps,
     start,
     start_reverse,
     window,
@@ -201,7 +202,8 @@ class Work:
         if fused is not None:
             block, record = _fused(fused, path, stream, block, chunk)
         else:
-            mode = self.is_reverse, self.resampling
+            rounds = round_steps(path, self.every)
+            mode = self.is_reverse, self.resampling, rounds
             taken = advance(path, kernel, observers, stream, block, chunk, *mode, work=self.size)
             block, record = jax.block_until_ready(taken)
         count = len(recorded_steps(step, stop, self.every, self.num_steps))

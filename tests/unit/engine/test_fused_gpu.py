@@ -35,6 +35,8 @@ SHAPES = [  # random models, so that programs are compiled for other numbers of 
     ("small", "63x400"),
     ("large", "600x784"),
     ("large", "130x1000"),
+    ("many", "800x784"),
+    ("many", "130x1000"),
 ]
 MODELS = ["mnist-cd25-20", "mnist-pcd-20", "mnist-cd1-20"]
 
@@ -45,12 +47,11 @@ def path_of(name: str) -> GeometricPath:
     return GeometricPath(choose_base(model), model)
 
 
+KINDS = {"small": SmallSteps, "large": LargeSteps, "many": ManySteps}
+
+
 def fuse(path: GeometricPath, kind: str):
-    if kind == "small":
-        return SmallSteps(path)
-    if kind == "many":
-        return ManySteps(path)
-    return LargeSteps(path, jax.local_devices()[0].core_count)
+    return KINDS[kind].of(path, jax.local_devices()[0].core_count)
 
 
 def begin(path: GeometricPath, stream: Stream, count: int) -> Chains:
@@ -153,7 +154,7 @@ def test_every_time_the_same_bits(kind, name, count):
             assert all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize("kind", ["small", "large", "many"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_twenty_seeds_against_exact_log_z(kind, name, monkeypatch: pytest.MonkeyPatch):
     model, meta = load_binary(name)
