@@ -1,11 +1,9 @@
 """Searches for maxima that share their launches."""
 
-import threading
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, rosen
 
 import annealz
 from annealz.workflows.pilots.densities import uphill as module
@@ -14,27 +12,57 @@ from annealz.workflows.pilots.densities.uphill import uphill
 
 
 def wells(x):
-    """Maxima near -1.05 and 0.95, in either coordinate."""
+    """Four maxima, near -1.02 and 0.97 in either coordinate."""
     return -jnp.sum((x**2 - 1) ** 2 + 0.2 * x)
 
 
 MODEL = annealz.LogDensity(wells, dim=2)
-STARTS = np.random.default_rng(0).normal(0, 2, (13, 2))  # fewer than are searched at once
+STARTS = np.random.default_rng(0).normal(0, 2, (37, 2))  # more than are searched at once
 
 
-def test_every_search_ends_where_it_would_end_alone():
+def nowhere(x, value, gradient):
+    return False
+
+
+def ends_of(evaluator, starts, furthest=1e3, is_known=nowhere):
+    return list(uphill(evaluator, starts, furthest, is_known))
+
+
+def test_every_search_ends_at_a_maximum_that_scipy_finds_too():
     evaluator = Evaluator(MODEL)
-    ends = uphill(evaluator, STARTS, 1e5)
+    ends = ends_of(evaluator, STARTS)
     assert len(ends) == len(STARTS)
+    counted = evaluator.evaluations
 
     def objective(x):
         value, gradient = evaluator.value_and_gradient(x)
         return -value, -gradient
 
-    for start, (place, value) in zip(STARTS, ends, strict=True):
-        alone = minimize(objective, start, jac=True, method="L-BFGS-B")
-        np.testing.assert_allclose(place, alone.x, atol=1e-3)
-        assert abs(value + alone.fun) < 1e-5
+    tops = [minimize(objective, start, jac=True, method="L-BFGS-B").x for start in STARTS]
+    tops = np.unique(np.round(tops, 2), axis=0)
+    assert len(tops) == 4
+    found = {int(np.argmin(np.abs(tops - place).sum(1))) for place, _ in ends}
+    assert len(found) == 4
+    for place, value in ends:
+        assert np.abs(tops - place).max(1).min() < 0.02
+        assert value == pytest.approx(float(wells(jnp.asarray(place))), abs=1e-4)
+    assert counted < 20 * len(STARTS)
+
+
+def test_curved_valleys_and_tails_are_followed():
+    """Rosenbrock's valley, and a tail in which the density is not concave."""
+    valley = Evaluator(annealz.LogDensity(lambda x: -rosen_in_jax(x), dim=3))
+    for place, value in ends_of(valley, np.array([[-1.5, 2.0, 1.0], [2.0, 2.0, -1.0]])):
+        np.testing.assert_allclose(place, 1, atol=0.05)
+        assert value == pytest.approx(-rosen(place), abs=1e-3)
+    tail = Evaluator(annealz.LogDensity(lambda x: -2 * jnp.log1p(jnp.sum((x - 3) ** 2)), dim=2))
+    for place, _ in ends_of(tail, np.array([[300.0, -400.0], [5.0, 3.0]])):
+        np.testing.assert_allclose(place, 3, atol=0.02)
+    assert tail.evaluations < 100
+
+
+def rosen_in_jax(x):
+    return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
 def test_the_same_searches_give_the_same_bits_and_are_charged_by_launches(monkeypatch):
@@ -47,15 +75,14 @@ def test_the_same_searches_give_the_same_bits_and_are_charged_by_launches(monkey
 
     monkeypatch.setattr(Evaluator, "values_and_gradients", noted)
     first, second = Evaluator(MODEL), Evaluator(MODEL)
-    ends = [uphill(evaluator, STARTS, 1e5) for evaluator in (first, second)]
+    ends = [ends_of(evaluator, STARTS) for evaluator in (first, second)]
     for (place, value), (other, again) in zip(*ends, strict=True):
         assert np.array_equal(place, other)
         assert value == again
+    assert set(widths) == {module._ROWS}  # one program, whatever is left to do
+    alone = first.evaluations - sum(widths) // 2
     assert first.evaluations == second.evaluations
-    assert set(widths) == {module.TOGETHER}  # one program, whatever is left to do
-    assert sum(widths) <= 2 * first.evaluations
-    launches = len(widths) / 2
-    assert launches < first.evaluations / module.TOGETHER + 1
+    assert 0 <= alone < module._FEW * module._MOST_STEPS
 
 
 def test_no_density_and_no_bound():
@@ -63,27 +90,30 @@ def test_no_density_and_no_bound():
         return jnp.where(x[0] < 0, -jnp.inf, jnp.where(x[0] > 10, x[0], -((x[0] - 2) ** 2)))
 
     evaluator = Evaluator(annealz.LogDensity(fn, dim=1))
-    ends = uphill(evaluator, np.array([[-1.0], [3.0], [20.0]]), 1e3)
-    assert ends[0] is None
-    assert abs(ends[1][0][0] - 2) < 1e-3
-    assert ends[2] is None or ends[2][0][0] > 20
-
-
-def test_what_a_function_raises_ends_all_searches():
-    class Broken(Evaluator):
-        def values_and_gradients(self, rows):
-            raise ArithmeticError("broken")
-
-    before = threading.active_count()
-    with pytest.raises(ArithmeticError, match="broken"):
-        uphill(Broken(MODEL), STARTS, 1e5)
-    assert threading.active_count() == before
+    ends = ends_of(evaluator, np.array([[-1.0], [3.0], [20.0]]))
+    assert [round(float(place[0]), 2) for place, _ in ends] == [2.0]
+    assert evaluator.evaluations < 60  # what rises for ever is left soon
 
 
 def test_a_search_that_comes_to_what_is_known_ends_there():
     evaluator, whole = Evaluator(MODEL), Evaluator(MODEL)
-    uphill(whole, STARTS, 1e5)
-    ends = uphill(evaluator, STARTS, 1e5, lambda x, value, gradient: bool(x[0] > 0))
-    assert any(end is None for end in ends)
-    assert all(end is None or end[0][0] < 0 for end in ends)
+    ends_of(whole, STARTS)
+    ends = ends_of(evaluator, STARTS, is_known=lambda x, value, gradient: bool(x[0] > 0))
+    assert 0 < len(ends) < len(STARTS)
+    assert all(place[0] < 0 for place, _ in ends)
     assert evaluator.evaluations < whole.evaluations
+
+
+def test_a_mode_is_known_where_the_density_is_its_gaussian():
+    """A needle inside a wide mode is another mode, however near."""
+    from annealz.workflows.pilots.densities.modes import find_modes
+
+    def fn(x):
+        wide, needle = -0.5 * jnp.sum(x**2), 6 - 0.5 * jnp.sum((x - 0.5) ** 2) / 1e-4
+        return jnp.logaddexp(wide, needle)
+
+    evaluator = Evaluator(annealz.LogDensity(fn, dim=2))
+    modes = find_modes(evaluator, np.array([[-1.0, -1.0], [2.0, -1.0]]))
+    assert len(modes) == 1
+    modes = find_modes(evaluator, np.array([[0.51, 0.49], [1.0, 1.0]]), modes)
+    assert len(modes) == 2

@@ -20,7 +20,7 @@ import numpy as np
 from annealz.core.random import derive_seed
 from annealz.core.row_products import times
 from annealz.workflows.pilots.densities.evaluator import Evaluator
-from annealz.workflows.pilots.densities.uphill import TOGETHER, uphill
+from annealz.workflows.pilots.densities.uphill import uphill
 
 __all__ = ["Mode", "find_modes", "start_points"]
 
@@ -31,7 +31,7 @@ _MOST_MODES = 24
 _RIVAL = 12.0  # nats
 _FLATTEST = 1e-6  # curvature, of the sharpest
 _SADDLE = 1e-3  # so much downwards, of the sharpest, is not a mode
-_RUNAWAY = 1e5  # times the largest start: no mode is there
+_RUNAWAY = 1e3  # times the largest start: no mode is there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,18 +97,14 @@ def find_modes(evaluator: Evaluator, starts: np.ndarray, known: Sequence[Mode] =
     def is_known(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
         return any(mode.leads_to(x, value, gradient) for mode in modes)
 
-    for first in range(0, len(starts), TOGETHER):
-        for end in uphill(evaluator, starts[first : first + TOGETHER], furthest, is_known):
-            if end is None or len(modes) >= _MOST_MODES:
-                continue
-            place, value = end
-            if np.abs(place).max() > furthest / 100:
-                continue
-            if any(mode.is_same(place, value) for mode in modes):
-                continue
-            mode = _mode_at(evaluator, place, value)
-            if mode is not None:
-                modes.append(mode)
+    for place, value in uphill(evaluator, starts, furthest, is_known):
+        if len(modes) >= _MOST_MODES:
+            break
+        if any(mode.is_same(place, value) for mode in modes):
+            continue
+        mode = _mode_at(evaluator, place, value)
+        if mode is not None:
+            modes.append(mode)
     true = [mode for mode in modes if mode.is_mode]
     if not true:
         return modes
