@@ -75,6 +75,10 @@ class Compiled:
     def __call__(self, *arguments: Any, work: float = math.inf) -> Any:
         return self._program(work)(*arguments)
 
+    def ahead(self, *arguments: Any, work: float = math.inf) -> None:
+        """Compile the program for these arguments without running it: a later call finds it made."""
+        self._program(work).lower(*arguments).compile()
+
     def lower(self, *arguments: Any) -> Any:
         """The optimised program for these arguments, before it is compiled."""
         return self._program(math.inf).lower(*arguments)
