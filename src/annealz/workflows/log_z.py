@@ -231,9 +231,10 @@ def estimate_log_z(
         folder.check(force)
     steps = check_schedule(schedule, options.num_steps)
     with Ahead() as ahead:
-        ahead.run(problem, options, steps, observers)
+        ahead.first(problem, options, schedule, steps, observers)
         problem = _prepared(problem, steps, options, on_progress, began)
         ahead.others(problem, options, steps)
+        ahead.wait("pilot")
         spent = max(problem.pilot_seconds, time.monotonic() - began)
         length = choose_length(problem, schedule, options, spent, on_progress, on_forecast)
         problem = problem.charged(length.sweeps, length.seconds, length.starts)
