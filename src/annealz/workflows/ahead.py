@@ -129,7 +129,7 @@ def _is_foreseen(problem: Problem, options: Options) -> bool:
 
 
 def _is_new(key: Any) -> bool:
-    """Whether it was not asked for yet, and can be told from others."""
+    """Whether it was not asked for yet; not where that cannot be found out."""
     try:
         if key in _asked:
             return False
