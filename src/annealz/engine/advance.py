@@ -46,7 +46,7 @@ __all__ = [
 CHUNK_CAPACITY = 32768  # steps a compiled chunk can hold
 RECORD_CAPACITY = 256  # records a compiled chunk can hold
 FUSED_RECORD_CAPACITY = 1024  # of the slope alone
-_ROUND_STEPS = {"gpu": 16}  # most steps of a round of known length, by platform; elsewhere none
+_ROUND_STEPS = {"gpu": (16, 10, 9, 4)}  # of rounds of known length, by platform; elsewhere none
 
 
 class Block(eqx.Module):
@@ -230,10 +230,10 @@ def round_steps(path, every: int) -> int | None:
     None where they are not taken in rounds, 0 where every step is recorded. Of a path that is not cheap to
     record the recorded step is apart.
     """
-    most, count = _ROUND_STEPS.get(platform()), every - (not path.is_cheap_to_record)
-    if most is None or every == 1:
-        return None if most is None else 0
-    return min(range(most, 0, -1), key=lambda n: count // n + count % n)
+    sizes, count = _ROUND_STEPS.get(platform()), every - (not path.is_cheap_to_record)
+    if sizes is None or every == 1:
+        return None if sizes is None else 0
+    return min(sizes, key=lambda n: count // n + count % n)  # few sizes: each is another program
 
 
 def repeat(step, start, stop, block: Any, size: int | None = None) -> Any:
@@ -242,7 +242,7 @@ def repeat(step, start, stop, block: Any, size: int | None = None) -> Any:
     At every turn of a loop of unknown length a GPU asks the host whether to go on, which costs a
     fifth of a small step. So most of the steps are taken in rounds of known length.
     """
-    size = size or _ROUND_STEPS.get(platform())
+    size = size or max(_ROUND_STEPS.get(platform(), (0,))) or None
     if size is not None:
         rounds = (stop - start) // size
 

@@ -38,7 +38,7 @@ from annealz.estimators.islands import IslandJudgement
 from annealz.estimators.kind import Kind
 from annealz.estimators.status import Status, status_of
 
-__all__ = ["Probe", "SecondOpinion", "compare_opinions", "probed_chains"]
+__all__ = ["Probe", "SecondOpinion", "compare_opinions", "num_probed", "probed_chains"]
 
 _MAX_HIGHER, _MAX_LOWER = 2.5, 3.0  # standard errors
 _LEAST_DIFFERENCE = 0.01  # nats: below, rounding and nothing else
@@ -144,12 +144,16 @@ class Probe:
         return float(np.exp(min(log_mean - self.log_ratio, 0.0)))
 
 
+def num_probed(num_second: int) -> int:
+    """How many of so many second chains are probed."""
+    return max(num_second // 2, min(num_second, _LEAST_PROBED))
+
+
 def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
     """Second chains whose ends are probed, and log(N2 c_i) of each: by flattened weights, so that a few
     chains of large weight do not stand for all.
     """
-    size = second.num_chains
-    count = max(size // 2, min(size, _LEAST_PROBED))
+    size, count = second.num_chains, num_probed(second.num_chains)
     chances = flattened(second.log_weights, count)
     generator = np.random.default_rng(derive_seed(second.seed, "probed"))
     with np.errstate(divide="ignore"):

@@ -98,13 +98,14 @@ def gpu_forms(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         BinaryProduct, "__init__", lambda self, matrix: whole(self, matrix, is_split=True)
     )
-    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): 4})
+    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): (4,)})
 
 
 @pytest.mark.parametrize(("every", "cheap", "apart"), [(10, 10, 9), (18, 9, 16), (1, 0, 0)])
 def test_rounds_are_as_long_as_the_way_to_a_record(every, cheap, apart, monkeypatch):
     """Every default run of 10,000 steps: one round of known length up to each record."""
-    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): 16})
+    sizes = advance._ROUND_STEPS["gpu"]
+    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): sizes})
     path = GeometricPath(BernoulliBase.uniform(3), random_rbm(2, 3, 1.0))
     model = LogDensity(lambda x: -jnp.sum(x**2), dim=2)
     carrying = HAIS(step_size=0.5).extend(model.path(model.choose_base("standard")))

@@ -238,6 +238,37 @@ def test_what_fits_into_a_multiprocessor():
         assert ManySteps.fits(path_of(*shape), 20_000, 132) == is_many
 
 
+class Compiler:
+    """In the place of NVRTC, which needs no GPU but comes with JAX for one: says what it was given."""
+
+    count = minor = 0
+
+    def nvrtcVersion(self, major, minor) -> int:
+        major._obj.value, minor._obj.value = 13, self.minor
+        return 0
+
+    def nvrtcCreateProgram(self, _program, text, *_) -> int:
+        self.text = text
+        return 0
+
+    def nvrtcCompileProgram(self, _program, count, options) -> int:
+        self.count += 1
+        given = b" ".join(options[i] for i in range(count))
+        self.made = b"%s %s of 13.%d" % (self.text, given, self.minor)
+        return 0
+
+    def nvrtcGetPTXSize(self, _program, size) -> int:
+        size._obj.value = len(self.made) + 1
+        return 0
+
+    def nvrtcGetPTX(self, _program, text) -> int:
+        text.value = self.made
+        return 0
+
+    def nvrtcDestroyProgram(self, _program) -> int:
+        return 0
+
+
 class TestCompiler:
     """Found out by a program of a line, once."""
 
@@ -254,6 +285,27 @@ class TestCompiler:
         with pytest.raises(RuntimeError, match="NVRTC is not installed"):
             cuda._compiled("", ())
         assert not cuda.is_usable()
+
+    def test_what_it_made_is_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path):
+        """For the next process, by text, sizes and version of the compiler."""
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+        compiler = Compiler()
+        monkeypatch.setattr(cuda, "_library", lambda: compiler)
+
+        def compiled(text: str = "text", **constants: int) -> str:
+            cuda._compiled.cache_clear()  # as the next process
+            return cuda._compiled(text, tuple(constants.items()))
+
+        first = compiled(SIZE=3)
+        assert first == "text --gpu-architecture=compute_90a -DSIZE=3 of 13.0"
+        assert (compiled(SIZE=3), compiler.count) == (first, 1)
+        assert (compiled(SIZE=4) == first, compiler.count) == (False, 2)
+        assert (compiled("other", SIZE=3) == first, compiler.count) == (False, 3)
+        compiler.minor = 1
+        assert (compiled(SIZE=3) == first, compiler.count) == (False, 4)
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "")
+        assert compiled(SIZE=3) == compiled(SIZE=3)
+        assert compiler.count == 6
 
     def test_xla_does_not_know_the_call(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(cuda, "_compiled", lambda *_: "a program")

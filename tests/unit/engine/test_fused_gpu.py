@@ -9,6 +9,7 @@ import pytest
 
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
+from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chunk import Chains, Span
 from annealz.engine.gpu.large import LargeSteps
 from annealz.engine.gpu.many import ManySteps
@@ -168,3 +169,14 @@ def test_twenty_seeds_against_exact_log_z(kind, name, monkeypatch: pytest.Monkey
     std_err = np.std(ratios, ddof=1) / np.sqrt(20)
     print(f"{kind} {name}: Z-hat / Z = {np.mean(ratios):.4f} ± {std_err:.4f} over 20 seeds")
     assert_within_mc_error(np.mean(ratios), 1.0, std_err, alpha=1e-3, num_replicates=20)
+
+
+def test_what_the_compiler_made_is_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    """By the next process, which compiles nothing."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+    cuda._compiled.cache_clear()
+    made = cuda._compiled(cuda._PROBE, (("SIZE", 3),))
+    cuda._compiled.cache_clear()
+    monkeypatch.setattr(cuda, "_made", lambda *_: pytest.fail("compiled again"))
+    assert cuda._compiled(cuda._PROBE, (("SIZE", 3),)) == made
+    assert ".entry probe" in made

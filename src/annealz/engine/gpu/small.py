@@ -64,7 +64,7 @@ class SmallSteps(FusedSteps):
         (units, outputs), (tiles, groups) = product.shape, _sizes(path)
         both = np.zeros((16 * tiles, 2, 8 * groups), np.float16)
         for i, term in enumerate(product.terms):
-            both[:units, i, :outputs] = np.asarray(term)
+            both[:units, i, :outputs] = term
         both = both.reshape(16 * tiles, 16 * groups)
         self.up = on_device(_pieces(both.T).swapaxes(0, 1), np.float16)
         self.down = on_device(_pieces(both), np.float16)
