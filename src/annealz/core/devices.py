@@ -20,6 +20,7 @@ __all__ = [
     "Device",
     "Elsewhere",
     "computing_on",
+    "cpu",
     "device_name",
     "is_first",
     "local_devices",
@@ -57,6 +58,14 @@ def platform() -> str:
     """cpu, gpu or tpu: of the devices that compute."""
     elsewhere = _elsewhere.get()
     return local_devices()[0].platform if elsewhere is None else elsewhere.platform
+
+
+def cpu() -> Device | None:
+    """The processor beside other devices; None where JAX was told to use those alone."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return None
 
 
 def device_name() -> str:

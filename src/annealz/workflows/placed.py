@@ -13,9 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import jax
-
-from annealz.core.devices import platform, preferred, preferring
+from annealz.core.devices import cpu, platform, preferred, preferring
 from annealz.engine.cluster.current import current_cluster
 from annealz.models.formats.load import load_model
 
@@ -34,10 +32,8 @@ def placed(model: Any, num_chains: int | None) -> AbstractContextManager[Any]:
     size = getattr(model, "evaluation_size", None)
     if size is None or size * (num_chains or model.usual_chains) > _NUMBERS:
         return contextlib.nullcontext()
-    try:
-        return preferring(jax.local_devices(backend="cpu")[0])
-    except RuntimeError:  # JAX was told to use the GPU alone
-        return contextlib.nullcontext()
+    beside = cpu()
+    return contextlib.nullcontext() if beside is None else preferring(beside)
 
 
 def well_placed(function: Callable[Given, Result]) -> Callable[Given, Result]:
