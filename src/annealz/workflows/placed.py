@@ -2,8 +2,8 @@
 
 A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size. A core
 computes about a million numbers in that time. So a density whose chains take less than a million numbers
-per sweep goes to the CPU, also where there is a GPU. Programs of a CPU are compiled sooner, too. What is
-set by `jax.default_device`, or by a cluster, is respected.
+per sweep goes to the CPU, also where there is a GPU. Programs of a CPU are compiled sooner, too. A device
+that JAX was set to prefer is kept, and so is a cluster.
 """
 
 import contextlib
