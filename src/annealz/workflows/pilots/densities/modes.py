@@ -25,7 +25,11 @@ from annealz.workflows.pilots.densities.uphill import uphill
 __all__ = ["Mode", "find_modes", "start_points"]
 
 SCALES = (1.0, 4.0, 16.0, 64.0)
-_DRAWS = ((20, 384), (100, 96), (np.inf, 8))  # up to so many dimensions: they find narrow modes in few
+_DRAWS = (
+    (20, 384),
+    (100, 96),
+    (np.inf, 8),
+)  # up to so many dimensions: they find narrow modes in few
 _MANY, _INSIDE = 64, 16  # points at every scale where no start has a density, and how many are kept
 _MOST_MODES = 24
 _RIVAL = 12.0  # nats
@@ -48,6 +52,8 @@ class Mode:
     """Its inverse."""
     is_mode: bool
     """Whether the density falls in every direction."""
+    is_flat: bool
+    """Whether it hardly changes in some direction, so that the evidence says nothing."""
 
     def is_same(self, place: np.ndarray, value: float) -> bool:
         """Whether a search that ended here found this mode again, and not a narrow one inside it."""
@@ -75,12 +81,12 @@ class Mode:
         return np.einsum("ni,ni->n", times(away, self.sharpness), away)
 
 
-def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
-    """Where searches start: (points, dim)."""
+def start_points(evaluator: Evaluator, seed: int, widest: float = SCALES[-1]) -> np.ndarray:
+    """Where searches start: (points, dim), at scales from 1 to the widest."""
     model = evaluator.model
     generator = np.random.default_rng(derive_seed(seed, "starts"))
     count = next(count for most, count in _DRAWS if model.dim <= most)
-    scales = SCALES[-1] ** generator.uniform(size=(count, 1))
+    scales = widest ** generator.uniform(size=(count, 1))
     around = [scales * generator.normal(size=(count, model.dim))]
     own = [] if model.starts is None else [np.asarray(model.starts, np.float64)]
     starts = np.concatenate([np.zeros((1, model.dim)), *own, *around])
@@ -93,9 +99,9 @@ def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
 
 
 def find_modes(evaluator: Evaluator, starts: np.ndarray, known: Sequence[Mode] = ()) -> list[Mode]:
-    """Distinct ones whose evidence is within 12 nats of the best, best first.
+    """Distinct ones whose evidence is within 12 nats of the best place, best first.
 
-    Where there is none, the places where searches ended, which are flat or saddles.
+    Where there is none, the places where searches ended, which are flat, saddles or of no account.
     """
     furthest = _RUNAWAY * max(1.0, float(np.abs(starts).max()))
     modes = list(known)
@@ -104,19 +110,15 @@ def find_modes(evaluator: Evaluator, starts: np.ndarray, known: Sequence[Mode] =
         return any(mode.leads_to(x, value, gradient) for mode in modes)
 
     for place, value in uphill(evaluator, starts, furthest, is_known):
-        if len(modes) >= _MOST_MODES:
-            break
         if any(mode.is_same(place, value) for mode in modes):
             continue
         mode = _mode_at(evaluator, place, value)
-        if mode is not None:
-            modes.append(mode)
-    true = [mode for mode in modes if mode.is_mode]
-    if not true:
-        return modes
-    best = max(mode.evidence for mode in true)
-    near = [mode for mode in true if mode.evidence > best - _RIVAL]
-    return sorted(near, key=lambda mode: -mode.evidence)
+        if mode is None or sum(one.is_mode == mode.is_mode for one in modes) >= _MOST_MODES:
+            continue
+        modes.append(mode)
+    best = max((mode.evidence for mode in modes if not mode.is_flat), default=np.inf)
+    near = [mode for mode in modes if mode.is_mode and mode.evidence > best - _RIVAL]
+    return sorted(near, key=lambda mode: -mode.evidence) if near else modes
 
 
 def _mode_at(evaluator: Evaluator, place: np.ndarray, value: float) -> Mode | None:
@@ -136,4 +138,5 @@ def _mode_at(evaluator: Evaluator, place: np.ndarray, value: float) -> Mode | No
         (axes / curvature) @ axes.T,
         (axes * curvature) @ axes.T,
         is_mode and not is_flat,
+        is_flat,
     )

@@ -52,7 +52,7 @@ from annealz.workflows.pilots.densities.modes import Mode, find_modes, start_poi
 from annealz.workflows.pilots.densities.necks import Straightened, missed_neck, straightened
 from annealz.workflows.pilots.densities.population import Population, Sample, explore
 from annealz.workflows.pilots.densities.proper import improper_direction
-from annealz.workflows.pilots.densities.wide import FAR, FAR_STRAIGHT, wide_bases
+from annealz.workflows.pilots.densities.wide import FAR, FAR_STRAIGHT, WIDEST_STRAIGHT, wide_bases
 
 __all__ = ["DensityBases", "search_density"]
 
@@ -129,7 +129,7 @@ def _searched(
     """
     is_straight = own is not None
     model, generator = evaluator.model, np.random.default_rng(derive_seed(seed, "search"))
-    starts = start_points(evaluator, seed)
+    starts = start_points(evaluator, seed, *((WIDEST_STRAIGHT,) if is_straight else ()))
     modes = find_modes(evaluator, starts) if model.is_differentiable else []
     origins: tuple[AbstractBase, ...] = (model.prior,) if model.prior is not None else ()
     far = FAR_STRAIGHT if is_straight else FAR

@@ -21,7 +21,7 @@ from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.modes import Mode
 
-__all__ = ["FAR", "FAR_STRAIGHT", "wide_bases"]
+__all__ = ["FAR", "FAR_STRAIGHT", "WIDEST_STRAIGHT", "wide_bases"]
 
 _WIDE = 4.0  # times the Laplace covariance
 _NUM_RAYS = 40
@@ -31,6 +31,8 @@ _DOF = 4
 FAR = 32.0
 FAR_STRAIGHT = 1.0
 """The same where coordinates are in units of their spread."""
+WIDEST_STRAIGHT = 4.0
+"""Scale of the starts of searches there."""
 
 
 def wide_bases(
