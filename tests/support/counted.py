@@ -1,11 +1,12 @@
 """Functions of JAX that count the points at which they are computed, a whole batch at a time.
 
     value                              one, with or without its gradient
-    derivative of the gradient         one for every direction, so that second derivatives are dim
+    derivative of the gradient         one for each direction, with value and gradient: dim second
+                                       derivatives, along all coordinates, are dim evaluations
 
-Nothing is added to a value but a zero that comes from the host, so that no compiler can leave it out where
-the value is used. Under `vmap` a batch is one call: the points of it are counted by its shape. What is
-computed for rows that only fill a batch up is counted, and so is what nobody reads while it is computed.
+A zero that comes from the host is added to what is computed, so that no compiler can leave the call out where
+the value is used. Under `vmap` a batch is one call, whose shape says how many points it has: that is quick,
+and rows that only fill a batch up are counted.
 """
 
 from collections.abc import Callable
@@ -18,53 +19,65 @@ __all__ = ["Counted"]
 
 
 class Counted:
-    """fn(x) of one position (dim,), with the number of evaluations in `count`.
+    """fn of one position, (dim,) or of any shape, which counts.
 
-    Parameters
-    ----------
-    fn : log density of one position, of JAX
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> fn = Counted(lambda x: -0.5 * jnp.sum(x**2))
+    >>> values = jax.vmap(fn)(jnp.zeros((7, 2)))
+    >>> fn.since(), fn.since()
+    (7, 0)
     """
 
     def __init__(self, fn: Callable[[Any], Any]):
-        self.count = 0
-
-        def add(x, *_):
-            self.count += int(np.prod(np.broadcast_shapes(x.shape[:-1], *(t.shape[:-1] for t in _))))
-            return np.zeros(np.broadcast_shapes(x.shape[:-1], *(t.shape[:-1] for t in _)), x.dtype)
-
-        def one(*x):
-            shape = jax.ShapeDtypeStruct((), x[0].dtype)
-            return jax.pure_callback(add, shape, *x, vmap_method="expand_dims")
+        self._count = 0
 
         @jax.custom_jvp
         def value(x):
-            return fn(x) + one(x)
+            return fn(x) + self._zero(x)
 
         @value.defjvp
         def _(primals, tangents):
             value, gradient = both(primals[0])
-            return value, gradient @ tangents[0]
+            return value, (gradient * tangents[0]).sum()
 
         @jax.custom_jvp
         def both(x):
+            zero = self._zero(x)
             value, gradient = jax.value_and_grad(fn)(x)
-            zero = one(x)
             return value + zero, gradient + zero
 
         @both.defjvp
         def _(primals, tangents):
             x, along = primals[0], tangents[0]
-            value, gradient = both(x)
-            turned = jax.jvp(jax.grad(fn), (x,), (along,))[1] + one(x, along)
-            return (value, gradient), (gradient @ along, turned)
+            zero = self._zero(x, along)
+            value, gradient = jax.value_and_grad(fn)(x)
+            turned = jax.jvp(jax.grad(fn), (x,), (along,))[1]
+            found = value + zero, gradient + zero
+            return found, ((gradient * along).sum(), turned + zero)
 
-        self.value = value
+        self._value = value
 
     def __call__(self, x):
-        return self.value(x)
+        return self._value(x)
 
     def since(self) -> int:
         """Evaluations since this was asked last."""
         jax.effects_barrier()
-        count, self.count = self.count, 0
+        count, self._count = self._count, 0
         return count
+
+    def _zero(self, *points):
+        """0, from the host, which learns of as many points as there are."""
+        ndim = points[0].ndim
+
+        def count(*points):
+            batch = np.broadcast_shapes(*(x.shape[: x.ndim - ndim] for x in points))
+            self._count += int(np.prod(batch))
+            return np.zeros(batch, np.float32)
+
+        shape = jax.ShapeDtypeStruct((), np.float32)  # whatever the precision of the points
+        rows = [x.astype(np.float32) for x in points]
+        zero = jax.pure_callback(count, shape, *rows, vmap_method="expand_dims")
+        return zero.astype(points[0].dtype)
