@@ -1,9 +1,10 @@
 """Runs of all peers on all problems, a process each, in an environment of their own.
 
     .venv-peers/bin/python studies/evidence/evidence_peers.py [--seeds R] [--limit S] [--methods NAME …]
-        [--problems NAME …] [--again S] [--budget S]
+        [--problems NAME …] [--again S] [--budget S] [--out FILE]
 
-    results/peers.jsonl    one line per run, appended as it comes; what is there is not run again
+    results/peers.jsonl    one line per run, appended as it comes, here or to FILE; what is there is not run
+                           again, except what a shorter limit had cut
 
 A run ends at `--limit` seconds of CPU time, and is then recorded with the evaluations that it had made.
 Seeds after the first are run where the first took at most `--again` seconds. Times are CPU seconds of one
@@ -20,11 +21,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 OUT = HERE / "results" / "peers.jsonl"
+Run = tuple[str, str, int]
+"""Method, problem and seed."""
 PACKAGES = {
     "dynesty": "dynesty",
     "ultranest": "ultranest",
@@ -102,6 +106,27 @@ def read_rows(file: Path = OUT) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines() if line]
 
 
+def by_run(rows: Iterable[dict[str, Any]]) -> dict[Run, dict[str, Any]]:
+    """The best row of every run: a number before none, then the longest limit, then the latest."""
+
+    def rank(row: dict[str, Any]) -> tuple[bool, float]:
+        return row["status"] == "done", row.get("limit", 0.0)
+
+    best: dict[Run, dict[str, Any]] = {}
+    for row in rows:
+        key = (row["method"], row["problem"], row["seed"])
+        if key not in best or rank(row) >= rank(best[key]):
+            best[key] = row
+    return best
+
+
+def is_final(row: dict[str, Any] | None, limit: float) -> bool:
+    """Whether a run would give nothing new within so many seconds."""
+    if row is None:
+        return False
+    return row["status"] != "time limit" or row["limit"] >= 0.9 * limit
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -112,6 +137,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=float("inf"), help="CPU seconds in all")
     parser.add_argument("--methods", nargs="+", default=list(PACKAGES))
     parser.add_argument("--problems", nargs="+")
+    parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--one", nargs=3, metavar=("METHOD", "PROBLEM", "SEED"))
     a = parser.parse_args()
     if a.one:
@@ -120,13 +146,13 @@ def main() -> None:
         return
     from problems_with_truth import NAMES, problem
 
-    rows = {(row["method"], row["problem"], row["seed"]): row for row in read_rows()}
+    rows = by_run([*read_rows(), *read_rows(a.out)])
     spent = 0.0
     for seed in range(a.seeds):
         for name in a.problems or NAMES:
             for method in a.methods:
                 first = rows.get((method, name, 0))
-                if (method, name, seed) in rows or spent > a.budget:
+                if is_final(rows.get((method, name, seed)), a.limit) or spent > a.budget:
                     continue
                 if problem(name).dim > MOST_DIM and method != "blackjax-smc":
                     continue
@@ -137,7 +163,7 @@ def main() -> None:
                 row = run_apart(method, name, seed, a.limit)
                 rows[method, name, seed] = row
                 spent += row.get("seconds", 0.0)
-                with OUT.open("a", encoding="utf-8") as stream:
+                with a.out.open("a", encoding="utf-8") as stream:
                     stream.write(json.dumps(row) + "\n")
                 shown = {k: row.get(k) for k in ("log_z", "std_err", "evaluations", "seconds")}
                 print(method, name, seed, row["status"], shown, f"{spent:.0f} s", flush=True)

@@ -1,23 +1,23 @@
 """Many runs of the study on a machine with many cores, within a time limit, the most important first.
 
     python studies/evidence/evidence_queue.py --out DIR [--workers 16] [--seconds 520] [--limit 240]
-        [--seeds 20] [--only PART …] [--problems NAME …]
+        [--seeds 20] [--only PART …] [--problems NAME …] [--methods NAME …]
 
     DIR/hard.jsonl       hard densities, sets testing and testing-2 (`hard.py`)
-    DIR/peers.jsonl      runs of peers that results/peers.jsonl lacks, or has a time limit of
+    DIR/peers.jsonl      runs of peers that results/peers.jsonl lacks, or has a shorter limit of
     DIR/annealz.jsonl    annealz on the problems of the peers: defaults, and at the evaluations of the best
     DIR/queue.log        what ran when, and what failed
 
-Every run is a process of one thread on a core of its own. Half of the cores begin with hard densities, the
-others with peers; whoever is done with his part takes of the other. Rows are written as they come. Near
-the end what still runs is stopped, and peers are recorded with the evaluations they had made. With --merge
-DIR the rows go into results/, where the pages read them: hard.jsonl and annealz.jsonl are replaced for the
-problems that were run, peers.jsonl gets what is new.
+Every run is a process of one thread on a core of its own. Half of the cores begin with annealz, the others
+with the peers that are installed (`peer_plan.py`); whoever is done with his part takes of the other. Rows
+are written as they come, and what DIR holds is not run again. Near the end what still runs is stopped, and
+peers are recorded with the evaluations they had made. With --merge FILE-OR-DIR the rows go into results/,
+where the pages read them: hard.jsonl and annealz.jsonl are replaced for the problems that were run,
+peers.jsonl gets what is new; a FILE holds rows of peers.
 """
 
 import argparse
 import collections
-import itertools
 import json
 import os
 import signal
@@ -30,20 +30,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evidence_annealz import EQUAL, OURS, best_peer, equal_options
-from evidence_peers import MOST_DIM, ONE_THREAD, read_rows
-from hard_problems import HARD
-from problems_with_truth import NAMES, problem
+from evidence_peers import ONE_THREAD, PACKAGES, Run, by_run, read_rows
+from peer_plan import Plan, is_installed
+from problems_with_truth import NAMES
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 SETS = ("testing", "testing-2")
-SLOW_PEERS = ("nautilus", "pocomc")
-OTHERS = ("dynesty", "ultranest", "blackjax-smc", "blackjax-nss")
-MOST_DIM_ON_HOST = 12
-"""Above it nested samplers without gradients take longer than the limit."""
 LAST_SECONDS = 8.0
 """Before the end, when what still runs is stopped."""
-_ALONE = {**ONE_THREAD, "PYTHONUNBUFFERED": "1"}
+_ALONE = {**ONE_THREAD, "PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
 class Job(NamedTuple):
@@ -55,38 +51,53 @@ class Job(NamedTuple):
     """Where its rows go; empty if it writes them itself."""
     more: dict[str, Any]
     """What is added to every row."""
+    peer: Run | None = None
+    """Which run of a peer it is."""
 
 
 class Queue:
-    """Jobs in two lanes, and the workers that take them."""
+    """Jobs of annealz, runs of peers, and the workers that take them."""
 
-    def __init__(self, out: Path, seconds: float, workers: int):
-        self.out, self.end, self.workers = out, time.time() + seconds, workers
-        self.lanes: list[collections.deque[Job]] = [collections.deque(), collections.deque()]
-        self.lock, self.last = threading.Lock(), list[Callable[[], list[Job]]]()
+    def __init__(self, out: Path, seconds: float, jobs: list[Job], plan: Plan):
+        self.out, self.end, self.plan = out, time.time() + seconds - LAST_SECONDS, plan
+        self.jobs, self.lock = collections.deque(jobs), threading.Lock()
+        self.last: Callable[[], list[Job]] | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds until what runs is stopped."""
+        return self.end - time.time()
 
     def take(self, worker: int) -> Job | None:
-        """The next job of a worker's lane, of the other one, or of what comes last."""
+        """The next job of a worker's part, of the other one, or of what comes last."""
         with self.lock:
-            lanes = self.lanes if worker % 2 == 0 else self.lanes[::-1]
-            for lane in lanes:
-                if lane:
-                    return lane.popleft()
-            if self.last:
-                self.lanes[1].extend(self.last.pop(0)())
-                return self.lanes[1].popleft() if self.lanes[1] else None
-            return None
+            run = None
+            if worker % 2 or not self.jobs:
+                run = self.plan.take(self.left)
+            if run is not None:
+                return peer_job(run, self.plan.limit)
+            if not self.jobs and self.last is not None and not self.plan.running:
+                last, self.last = self.last, None
+                self.jobs.extend(last())
+            return self.jobs.popleft() if self.jobs else None
+
+    def waits(self) -> bool:
+        """Whether there may be a job later."""
+        with self.lock:
+            return self.last is not None or self.plan.waits
 
     def work(self, worker: int) -> None:
         """Run jobs until there are none, or no time."""
         cores = sorted(os.sched_getaffinity(0))
         core = {cores[worker % len(cores)]}
-        while self.end - time.time() > 2 * LAST_SECONDS:
+        while self.left > LAST_SECONDS:
             job = self.take(worker)
-            if job is None and not self.last:
-                return
             if job is not None:
                 self._run(job, core)
+            elif self.waits():
+                time.sleep(0.5)
+            else:
+                return
 
     def _run(self, job: Job, core: set[int]) -> None:
         began = time.time()
@@ -100,31 +111,32 @@ class Queue:
             start_new_session=True,
             preexec_fn=lambda: os.sched_setaffinity(0, core),
         )
-        stopper = threading.Timer(
-            max(self.end - LAST_SECONDS - time.time(), 1.0), _stop, (process, job.file == "peers")
-        )
+        stopper = threading.Timer(max(self.left, 1.0), _stop, (process, job.peer is not None))
         stopper.start()
         errors: list[str] = []
         reader = threading.Thread(target=lambda: errors.extend(process.stderr or ()))
         reader.start()
-        count = 0
+        count, row = 0, None
         for line in process.stdout or ():
             if line.startswith("{"):
-                self._write(job, json.loads(line), time.time() - began)
+                row = self._write(job, json.loads(line), time.time() - began)
                 count += 1
         process.wait()
+        if job.peer is not None:
+            with self.lock:
+                self.plan.end(job.peer, row)
         stopper.cancel()
         reader.join(5)
         failure = "" if process.returncode == 0 else " | ".join(e.strip() for e in errors[-3:])
         words = f"{job.name}: {count} rows, {time.time() - began:.0f} s, rc {process.returncode}"
         self._append("queue.log", f"{words} {failure}".strip())
 
-    def _write(self, job: Job, row: dict[str, Any], seconds: float) -> None:
-        if not job.file:
-            return
+    def _write(self, job: Job, row: dict[str, Any], seconds: float) -> dict[str, Any]:
         if row.get("status") == "time limit":
             row["limit"] = round(min(row.get("limit", seconds), seconds))
-        self._append(f"{job.file}.jsonl", json.dumps(job.more | row))
+        if job.file:
+            self._append(f"{job.file}.jsonl", json.dumps(job.more | row))
+        return row
 
     def _append(self, name: str, line: str) -> None:
         with self.lock, (self.out / name).open("a", encoding="utf-8") as stream:
@@ -142,6 +154,8 @@ def _stop(process: subprocess.Popen, is_peer: bool) -> None:
 
 def hard_jobs(a: argparse.Namespace) -> list[Job]:
     """A process per problem, whose seeds share compiled programs; hierarchies and funnels first."""
+    from hard_problems import HARD
+
     first = {"scale": 0, "funnel": 1, "modes": 2, "wells": 3, "cauchy": 4}
     chosen = [h for h in HARD if h.set in SETS and h.name in (a.problems or [h.name])]
     jobs = []
@@ -159,31 +173,21 @@ def annealz_job(name: str, method: str, options: dict[str, Any], more: dict[str,
     return Job(f"{method} {name}", given, "annealz", {"method": method} | more)
 
 
-def peer_jobs(a: argparse.Namespace) -> list[Job]:
-    """What results/peers.jsonl lacks: slow peers first, then the others, then further seeds."""
-    done = {(r["method"], r["problem"], r["seed"]) for r in _peers() if r["status"] == "done"}
-    names = [name for name in a.problems or NAMES if name in NAMES]
-
-    def job(method: str, name: str, seed: int) -> Job:
-        given = ["evidence_peers.py", "--one", method, name, str(seed), "--limit", str(a.limit)]
-        return Job(f"{method} {name} {seed}", given, "peers", {})
-
-    wanted = []
-    for seed, methods in ((0, SLOW_PEERS), (0, OTHERS), (1, OTHERS), (2, OTHERS)):
-        for name, method in itertools.product(names, methods):
-            dim = problem(name).dim
-            most = 40 if method.startswith("blackjax") else MOST_DIM_ON_HOST
-            if method == "blackjax-smc" or dim <= min(most, MOST_DIM):
-                wanted.append((method, name, seed))
-    return [job(*one) for one in wanted if one not in done]
+def peer_job(run: Run, limit: float) -> Job:
+    """One run of a peer."""
+    method, name, seed = run
+    given = ["evidence_peers.py", "--one", method, name, str(seed), "--limit", str(limit)]
+    return Job(f"{method} {name} {seed}", given, "peers", {}, run)
 
 
 def equal_jobs(a: argparse.Namespace) -> list[Job]:
     """At the evaluations of the best peer, where default runs and peers are there."""
-    rows = read_rows(a.out / "annealz.jsonl")
+    rows = [*read_rows(RESULTS / "annealz.jsonl"), *read_rows(a.out / "annealz.jsonl")]
     ours = {r["problem"]: r for r in rows if r["method"] == OURS and "log_z" in r}
     jobs, peers = [], [*_peers(), *read_rows(a.out / "peers.jsonl")]
     for name, first in ours.items():
+        if name not in (a.problems or NAMES):
+            continue
         best = best_peer(peers, name)
         if best is not None:
             options = equal_options(first, best[2])
@@ -192,19 +196,22 @@ def equal_jobs(a: argparse.Namespace) -> list[Job]:
 
 
 def merge(out: Path) -> None:
-    """Rows of a folder into results/; what was run again replaces what was there."""
-    for name, keys in (
-        ("hard", ("set", "problem")),
-        ("annealz", ("method", "problem")),
-        ("peers", ("method", "problem", "seed")),
-    ):
-        new = read_rows(out / f"{name}.jsonl")
+    """Rows into results/: what was run again replaces what was there, of peers the better row stays."""
+    for name, keys in (("hard", ("set", "problem")), ("annealz", ("method", "problem"))):
+        new = read_rows(out / f"{name}.jsonl") if out.is_dir() else []
         again = {tuple(row[key] for key in keys) for row in new}
-        file = RESULTS / f"{name}.jsonl"
-        old = [row for row in read_rows(file) if tuple(row[key] for key in keys) not in again]
-        text = "".join(json.dumps(row) + "\n" for row in [*old, *new])
-        file.write_text(text, encoding="utf-8")
-        print(f"{name}: {len(new)} rows new, {len(old)} kept")
+        old = read_rows(RESULTS / f"{name}.jsonl")
+        kept = [row for row in old if tuple(row[key] for key in keys) not in again]
+        _save(name, [*kept, *new], len(new))
+    new = read_rows(out / "peers.jsonl" if out.is_dir() else out)
+    _save("peers", list(by_run([*_peers(), *new]).values()), len(new))
+
+
+def _save(name: str, rows: list[dict[str, Any]], new: int) -> None:
+    if new:
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (RESULTS / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    print(f"{name}: {new} rows read, {len(rows)} in all")
 
 
 def _peers() -> list[dict[str, Any]]:
@@ -222,7 +229,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20, help="of hard densities")
     parser.add_argument("--only", nargs="+", choices=["hard", "peers", "annealz", "equal"])
     parser.add_argument("--problems", nargs="+")
-    parser.add_argument("--merge", type=Path, metavar="DIR")
+    parser.add_argument("--methods", nargs="+", default=list(PACKAGES), help="of the peers")
+    parser.add_argument("--merge", type=Path, metavar="FILE-OR-DIR")
     a = parser.parse_args()
     if a.merge:
         merge(a.merge)
@@ -231,27 +239,24 @@ def main() -> None:
         parser.error("--out is needed")
     a.out = a.out.resolve()
     a.out.mkdir(parents=True, exist_ok=True)
-    queue, parts = (
-        Queue(a.out, a.seconds, a.workers),
-        a.only or ["hard", "peers", "annealz", "equal"],
+    parts = a.only or ["hard", "peers", "annealz", "equal"]
+    names = [name for name in a.problems or NAMES if name in NAMES]
+    own = (
+        [annealz_job(name, OURS, {}, {}) for name in reversed(names)] if "annealz" in parts else []
     )
-    own = [
-        annealz_job(name, OURS, {}, {}) for name in reversed(a.problems or NAMES) if name in NAMES
-    ]
-    peers = peer_jobs(a) if "peers" in parts else []
-    slow = [job for job in peers if job.name.split()[0] in SLOW_PEERS]
-    queue.lanes[0].extend(hard_jobs(a) if "hard" in parts else [])
-    both = itertools.zip_longest(own if "annealz" in parts else [], slow)
-    queue.lanes[1].extend(job for pair in both for job in pair if job is not None)
-    queue.lanes[1].extend(job for job in peers if job not in slow)
+    jobs = [*own, *(hard_jobs(a) if "hard" in parts else [])]
+    methods = [m for m in a.methods if is_installed(m)] if "peers" in parts else []
+    rows = [*_peers(), *read_rows(a.out / "peers.jsonl")]
+    queue = Queue(a.out, a.seconds, jobs, Plan(rows, names, methods, a.limit, a.workers))
     if "equal" in parts:
-        queue.last.append(lambda: equal_jobs(a))
+        queue.last = lambda: equal_jobs(a)
     threads = [threading.Thread(target=queue.work, args=(i,)) for i in range(a.workers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    print((a.out / "queue.log").read_text("utf-8"))
+    log = a.out / "queue.log"
+    print(log.read_text("utf-8") if log.exists() else "nothing to run")
 
 
 if __name__ == "__main__":

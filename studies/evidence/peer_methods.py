@@ -127,7 +127,10 @@ def pymc(problem: Problem, seed: int, counter: Counter) -> dict[str, Any]:
             compute_convergence_checks=False,
         )
     found = data.sample_stats["log_marginal_likelihood"].values  # pyright: ignore
-    ends = np.array([[v for v in np.ravel(chain) if np.isfinite(v)][-1] for chain in found], float)
+    if isinstance(found.flat[0], list):  # chains of unlike numbers of stages, in one row
+        found = found.ravel()
+    each = [np.asarray(chain, float) for chain in found]
+    ends = np.array([values[np.isfinite(values)][-1] for values in each])
     return {"log_z": ends.mean(), "std_err": None, "chains": ends.tolist()}
 
 

@@ -10,9 +10,11 @@ from scipy.special import logsumexp
 import evidence_page
 import peer_methods
 from annealz.testing import assert_within_mc_error
+from evidence_peers import by_run
 from hard import outcome, summary
 from hard_problems import HARD, Hard
 from page_peers import interval_score
+from peer_plan import Plan
 from problems_with_truth import NAMES, Problem, problem
 
 # --- truths -----------------------------------------------------------------------------------
@@ -195,3 +197,52 @@ def test_the_interval_score():
 
 def test_the_page_is_that_of_the_committed_results():
     assert (evidence_page.HERE / "README.md").read_text() == evidence_page.page()
+
+
+# --- the runs of peers that are missing -------------------------------------------------------
+
+_CELLS = ["eggbox", "two-blobs"]
+
+
+def _row(name: str, seed: int, status: str = "done", seconds: float = 10.0) -> dict:
+    row = {"method": "dynesty", "problem": name, "seed": seed, "status": status}
+    return row | {"seconds": seconds, "limit": seconds}
+
+
+def _plan(rows: list[dict], limit: float = 100.0, workers: int = 2) -> Plan:
+    return Plan(rows, _CELLS, ["dynesty"], limit, workers)
+
+
+def test_plan_runs_first_seeds_before_others():
+    plan = _plan([_row("eggbox", 0)])
+    assert plan.take(100.0) == ("dynesty", "two-blobs", 0)
+    assert plan.take(100.0) == ("dynesty", "eggbox", 1)
+
+
+def test_plan_waits_for_the_first_seed_and_gives_up_where_it_was_cut():
+    plan = _plan([*(_row("eggbox", seed) for seed in range(3))])
+    first = plan.take(100.0)
+    assert first == ("dynesty", "two-blobs", 0)
+    assert plan.take(90.0) is None
+    assert plan.waits
+    plan.end(first, _row("two-blobs", 0, "time limit", 100.0))
+    assert plan.take(80.0) is None
+    assert not plan.waits
+
+
+def test_plan_begins_nothing_that_would_be_cut():
+    plan = _plan([_row("eggbox", 0, seconds=50.0), _row("two-blobs", 0, seconds=20.0)])
+    assert plan.take(55.0) == ("dynesty", "two-blobs", 1)
+    assert plan.take(20.0) is None
+
+
+@pytest.mark.parametrize(("limit", "again"), [(100.0, True), (50.0, False)])
+def test_what_a_shorter_limit_had_cut_is_run_again(limit, again):
+    rows = [_row("eggbox", 0, "time limit", 50.0), *(_row("two-blobs", s) for s in range(3))]
+    assert (_plan(rows, limit).take(1000.0) is not None) == again
+
+
+def test_a_number_stays_when_a_later_run_was_cut():
+    done, cut = _row("eggbox", 0), _row("eggbox", 0, "time limit", 500.0)
+    for rows in ([done, cut], [cut, done]):
+        assert by_run(rows) == {("dynesty", "eggbox", 0): done}

@@ -46,6 +46,7 @@ from annealz.workflows.pilots.trace_draws import (
     rows_of_trace,
     spread_over,
 )
+from annealz.workflows.placed import placed, well_placed
 from annealz.workflows.problem import Problem, choose_problem
 from annealz.workflows.problem_arrays import check_model
 from annealz.workflows.runner import Observe, Runner, observers_of, read_estimate
@@ -72,6 +73,7 @@ OnProgress = Callable[[Progress], None] | None
 @keeping_programs
 @plainly
 @clustered
+@well_placed
 @shown
 @alone
 def estimate_log_z(
@@ -321,12 +323,13 @@ def resume(
         if folder.is_done():
             return read_estimate(folder, **given)
         problem = folder.problem(settings, **given)
-        observers = observers_of(observe)
-        second = folder.second_schedule()
-        runner = Runner(
-            settings, problem, schedule, observers, chunk_steps, folder, on_progress, second
-        )
-        return runner.estimate(start)
+        with placed(problem.model, settings.asked.num_chains):  # as when it began
+            observers = observers_of(observe)
+            second = folder.second_schedule()
+            runner = Runner(
+                settings, problem, schedule, observers, chunk_steps, folder, on_progress, second
+            )
+            return runner.estimate(start)
 
 
 def _prepared(

@@ -49,6 +49,11 @@ class AbstractFunction(eqx.Module):
         """Root mean square error of a float32 value, at these points (points, dim)."""
         return 0.0
 
+    @property
+    def num_roundings(self) -> int:
+        """Evaluations that `rounding` takes per point."""
+        return 0
+
     def program(self, dim: int) -> Any:
         """The program that JAX makes of it: its identity."""
         return jax.make_jaxpr(self.value)(jnp.zeros(dim, jnp.float32))

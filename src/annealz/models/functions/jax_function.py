@@ -66,11 +66,10 @@ class JaxFunction(AbstractFunction):
         if self.dtype == "float64":
             return 0.0
         points = np.asarray(x, np.float32)
-        single = np.asarray(jax.jit(jax.vmap(self.value))(points), np.float64)
-        other = with_own_arrays(self.function)
+        single = np.asarray(_values(self, points), np.float64)
         try:
             with in_float64():
-                exact = jax.jit(jax.vmap(lambda x: jnp.asarray(other(x))))(np.float64(points))
+                exact = _values_of_own(self.function, np.float64(points))
                 errors = np.asarray(exact, np.float64) - single
         except (
             TypeError,
@@ -80,7 +79,23 @@ class JaxFunction(AbstractFunction):
         errors = errors[np.isfinite(errors)]
         return float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
 
+    @property
+    def num_roundings(self) -> int:
+        return 0 if self.dtype == "float64" else 2
+
     def program(self, dim: int) -> Any:
         if self.dtype == "float32":
             return jax.make_jaxpr(self.function)(jnp.zeros(dim, jnp.float32))
         return super().program(dim)
+
+
+@eqx.filter_jit
+def _values(function, points):
+    return jax.vmap(function.value)(points)
+
+
+@eqx.filter_jit
+def _values_of_own(function, points):
+    """With arrays that the function holds in its own precision."""
+    other = with_own_arrays(function)
+    return jax.vmap(lambda x: jnp.asarray(other(x)))(points)

@@ -40,3 +40,7 @@ class Posterior(AbstractFunction):
 
     def rounding(self, x) -> float:
         return self.likelihood.rounding(x)
+
+    @property
+    def num_roundings(self) -> int:
+        return self.likelihood.num_roundings

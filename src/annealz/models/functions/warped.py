@@ -32,5 +32,9 @@ class WarpedFunction(AbstractFunction):
         rows = self.warp.forward(on_device(np.asarray(x)))
         return self.inner.rounding(np.asarray(rows))
 
+    @property
+    def num_roundings(self) -> int:
+        return self.inner.num_roundings
+
     def program(self, dim: int) -> Any:
         return jax.make_jaxpr(self.value)(jnp.zeros(dim, jnp.float32))

@@ -22,6 +22,7 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.exchange.estimate import ExchangeEstimate
 from annealz.workflows.exchange.folder import ExchangeFolder
+from annealz.workflows.placed import placed, well_placed
 from annealz.workflows.problem import Problem, choose_problem
 from annealz.workflows.settings import Asked, ExchangeSettings, Given
 from annealz.workflows.shown import shown
@@ -35,6 +36,7 @@ __all__ = ["exchange_log_z", "read_exchange", "resume_exchange"]
 @keeping_programs
 @plainly
 @clustered
+@well_placed
 @shown
 @alone
 def exchange_log_z(
@@ -165,7 +167,8 @@ def resume_exchange(
         if folder.is_done():
             return read_exchange(folder)
         problem = folder.problem(settings, model=model, path=path, kernel=kernel)
-        return _estimate(settings, problem, folder, chunk_sweeps, on_progress)
+        with placed(problem.model, None):  # as when it began
+            return _estimate(settings, problem, folder, chunk_sweeps, on_progress)
 
 
 def read_exchange(folder: ExchangeFolder) -> ExchangeEstimate:

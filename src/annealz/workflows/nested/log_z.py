@@ -23,6 +23,7 @@ from annealz.paths.bases.abstract import AbstractBase
 from annealz.workflows.hints import hint
 from annealz.workflows.nested.estimate import NestedEstimate
 from annealz.workflows.nested.settings import NestedSettings
+from annealz.workflows.placed import well_placed
 from annealz.workflows.shown import shown
 
 __all__ = ["nested_log_z"]
@@ -34,6 +35,7 @@ _STEPS_PER_VARIABLE, _LEAST_STEPS = 5, 10
 _SHARE_DELETED = 5
 
 
+@well_placed
 @shown
 def nested_log_z(
     model: AbstractModel | str | Path,

@@ -28,6 +28,18 @@ class Evaluator:
         value, gradient = _value_and_gradient(self.model, on_device(x))
         return float(value), np.asarray(gradient, np.float64)
 
+    def values_and_gradients(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log p*(x) and its gradient, of every row."""
+        self.evaluations += len(rows)
+        values, gradients = _values_and_gradients(self.model, on_device(rows))
+        return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
+
+    def rounding(self, rows: np.ndarray) -> float:
+        """Of one value near these rows; it takes a value in either precision."""
+        rounding = self.model.rounding(rows)
+        self.evaluations += self.model.fn.num_roundings * len(rows)
+        return rounding
+
     def hessian(self, x: np.ndarray) -> np.ndarray:
         """Second derivatives of log p*."""
         self.evaluations += self.model.dim
@@ -46,6 +58,11 @@ def _values(model, rows):
 @eqx.filter_jit
 def _value_and_gradient(model, x):
     return jax.value_and_grad(_one(model))(x)
+
+
+@eqx.filter_jit
+def _values_and_gradients(model, rows):
+    return jax.vmap(jax.value_and_grad(_one(model)))(rows)
 
 
 @eqx.filter_jit

@@ -1,8 +1,8 @@
 """Modes of a density, found uphill from many starts, and how much mass each holds.
 
 Starts are the origin, the model's own (draws of the prior among them), and draws around the origin at
-scales 1, 4, 16 and 64, which depend on the seed. From each a quasi-Newton search (L-BFGS) goes uphill. At a
-mode m with H minus the second derivatives,
+scales 1, 4, 16 and 64, which depend on the seed. From each a quasi-Newton search (L-BFGS, `uphill.py`) goes
+uphill. At a mode m with H minus the second derivatives,
 
     Laplace evidence    f(m) + dim/2 log 2 pi - log |H| / 2
 
@@ -17,7 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from annealz.core.random import derive_seed
+from annealz.core.row_products import times
 from annealz.workflows.pilots.densities.evaluator import Evaluator
+from annealz.workflows.pilots.densities.uphill import uphill
 
 __all__ = ["Mode", "find_modes", "start_points"]
 
@@ -29,8 +31,6 @@ _RIVAL = 12.0  # nats
 _FLATTEST = 1e-6  # curvature, of the sharpest
 _SADDLE = 1e-3  # so much downwards, of the sharpest, is not a mode
 _RUNAWAY = 1e5  # times the largest start: no mode is there
-_MOST_ITERATIONS = 300
-_BAD = 1e30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Mode:
     def distance(self, rows: np.ndarray) -> np.ndarray:
         """Squared, in its own units, of every row."""
         away = rows - self.place
-        return np.einsum("ni,ij,nj->n", away, self.sharpness, away)
+        return np.einsum("ni,ni->n", times(away, self.sharpness), away)
 
 
 def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
@@ -78,29 +78,17 @@ def find_modes(evaluator: Evaluator, starts: np.ndarray, known: Sequence[Mode] =
 
     Where there is none, the places where searches ended, which are flat or saddles.
     """
-    from scipy.optimize import minimize  # a third of a second
-
     furthest = _RUNAWAY * max(1.0, float(np.abs(starts).max()))
-
-    def objective(x):
-        if not np.abs(x).max() < furthest:
-            return _BAD, np.zeros_like(x)
-        value, gradient = evaluator.value_and_gradient(x)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return _BAD, np.zeros_like(x)
-        return -value, -gradient
-
     modes = list(known)
-    for start in starts:
-        if objective(start)[0] >= _BAD or len(modes) >= _MOST_MODES:
+    for end in uphill(evaluator, starts, furthest):
+        if end is None or len(modes) >= _MOST_MODES:
             continue
-        options = {"maxiter": _MOST_ITERATIONS, "maxfun": 2 * _MOST_ITERATIONS}
-        end = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-        if end.fun >= _BAD or np.abs(end.x).max() > furthest / 100:
+        place, value = end
+        if np.abs(place).max() > furthest / 100:
             continue
-        if any(mode.is_same(end.x, -float(end.fun)) for mode in modes):
+        if any(mode.is_same(place, value) for mode in modes):
             continue
-        mode = _mode_at(evaluator, end.x, -float(end.fun))
+        mode = _mode_at(evaluator, place, value)
         if mode is not None:
             modes.append(mode)
     true = [mode for mode in modes if mode.is_mode]

@@ -4,17 +4,14 @@
     2   populations are annealed from a base around the modes and from a far wider one, or from the prior
         where there is one (`wide.py`, `population.py`), and pooled in proportion to the mass that each
         found;
-    3   to half of the chains bases are fitted: one Gaussian, several, Student's t, and Laplace's;
-    4   on the other half they are compared by Var[U], U = f - log p_A, at beta = 1. It is 0 for a base that
-        is the target, and large for one that misses a mode or a tail. The least one is taken, a simpler one
-        where it is not clearly worse.
+    3   bases are fitted to them and compared: Laplace's, one Gaussian, several, Student's t (`fitting.py`).
 
 Where a coordinate sets the scales of others, so that chains do not enter a neck, all this is done again in
 coordinates in which it is open (`necks.py`). Bases are then given back in the density's own
 (`paths/bases/warped.py`).
 
 The second base is the wide one, or the prior. Where the population hardly had to be annealed from the
-prior, that is the first and the fitted one the second. Fitted covariances are taken 1.5 times as large.
+prior, that is the first and the fitted one the second.
 
 What is found that speaks against any annealing:
 
@@ -33,27 +30,21 @@ import dataclasses
 import time
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from annealz.core.arrays import on_device
-from annealz.core.compiled import Compiled
-from annealz.core.random import Stream, derive_seed
-from annealz.core.row_products import moments, times
-from annealz.core.weights import effective_sample_size
+from annealz.core.random import derive_seed
 from annealz.estimators.finding import Finding
 from annealz.estimators.kind import Kind
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.models.log_density import LogDensity
 from annealz.paths.bases.abstract import AbstractBase
-from annealz.paths.bases.fit_gaussians import Gaussians, fit_gaussians
 from annealz.paths.bases.frame import AbstractFrameBase
-from annealz.paths.bases.gaussian import GaussianBase
-from annealz.paths.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.paths.bases.warped import WarpedBase
 from annealz.workflows.pilots.densities.evaluator import Evaluator
+from annealz.workflows.pilots.densities.fitting import fitted_base
 from annealz.workflows.pilots.densities.modes import Mode, find_modes, start_points
 from annealz.workflows.pilots.densities.necks import Straightened, missed_neck, straightened
 from annealz.workflows.pilots.densities.population import Population, Sample, explore
@@ -63,13 +54,6 @@ from annealz.workflows.pilots.densities.wide import FAR, FAR_STRAIGHT, wide_base
 __all__ = ["DensityBases", "search_density"]
 
 _BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
-_INFLATION = 1.5
-_STRAIGHT = (1.5, 1.1)  # variances, where coordinates are about normal
-_COMPONENTS = (1, 2, 3, 4, 6, 8)
-_MOST_COMPONENTS = _COMPONENTS[-1]
-_ROWS = 1024  # at which bases are compared, filled up to a multiple of it
-_DEGREES = (2, 4, 8)  # of Student's t
-_CLEARLY = 0.7  # of the variance of a simpler base
 _EASY_TEMPERATURES = 2
 _LOST = 1.0  # nats less than before: coordinates that do not suit the density
 _MISSED = 0.05  # of the mass
@@ -82,10 +66,7 @@ _FEWEST, _MOST, _MOST_STRAIGHT = 51, 640, 384
 _NEGLIGIBLE = 0.02  # of the mass that another population found
 _HIGHEST = 4  # of the cooled chains, from which searches start
 _LARGEST = 1e12  # log density
-_DRAWS_A_COMPONENT = 64
-_ENOUGH = 0.1  # of the draws must be effective
 _ROUNDED = 16  # states at which the rounding of the density is measured
-_EVEN = 0.05  # of the weight, for all components alike
 _RATIO = 5.0  # of the widths of two kinds of states, in every direction
 
 
@@ -180,10 +161,10 @@ def _searched(
             f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
             "pilot came: it has no integral; check the function, its sign and its priors."
         )
-    fitted = _fitted(model, _true(modes), sample, name, generator, is_straight)
-    fitted = _reweighted(evaluator, fitted, generator)
-    rounding = model.rounding(sample.flat[generator.permutation(len(sample.flat))[:_ROUNDED]])
-    evaluator.evaluations += _ROUNDED if rounding else 0
+    kind = "auto" if name in ("wide", "prior") else name
+    fitted = fitted_base(evaluator, _true(modes), sample, kind, generator, is_straight)
+    some = generator.permutation(len(sample.flat))[:_ROUNDED]
+    rounding = evaluator.rounding(sample.flat[some])
     spent = evaluator.evaluations
     fitted = dataclasses.replace(_with_offset(fitted, offset), evaluations=spent)
     is_easy = model.prior is not None and name == "auto"
@@ -245,73 +226,6 @@ def _reason(modes: list[Mode], populations: list[Population], fitted: AbstractBa
     )
 
 
-def _fitted(
-    model: LogDensity,
-    modes: list[Mode],
-    sample: Sample,
-    name: str,
-    generator: np.random.Generator,
-    is_straight: bool,
-) -> Any:
-    """The base that makes U vary least on chains that it was not fitted to."""
-    train = sample.rows[:, ::2].reshape(-1, model.dim)
-    test, values = sample.rows[:, 1::2], sample.values[:, 1::2]
-    best, best_score = None, np.inf
-
-    def score(base: Any) -> float:
-        logs = _log_densities(base, test.reshape(-1, model.dim))
-        return float(np.var(values - logs.reshape(values.shape)))
-
-    def consider(make, rows) -> None:
-        nonlocal best, best_score
-        found = score(make(rows))
-        if not np.isfinite(found):
-            return
-        if best is None or found < _CLEARLY * best_score:
-            best, best_score = make, found
-
-    for widening in _STRAIGHT if is_straight and name == "auto" else ():
-        covariance = np.full(model.dim, widening)
-        consider(lambda _, c=covariance: GaussianBase.from_moments(0 * c, c, "profile"), train)
-    is_few = 0 < len(modes) <= _MOST_COMPONENTS
-    if modes and (name == "laplace" or (name == "auto" and is_few)):
-        consider(lambda _: _laplace(modes, model.dim), train)
-    if name in ("auto", "pilot", "mixture"):
-        counts = _COMPONENTS if name != "pilot" else (1,)
-        for count in counts:
-            if count > 1 and train.shape[0] / count < 10 * model.dim:
-                break
-            state = generator.bit_generator.state
-
-            def make(rows, count=count, state=state):
-                fresh = np.random.default_rng()
-                fresh.bit_generator.state = state
-                return _base_of(fit_gaussians(rows, count, fresh), 0, name)
-
-            consider(make, train)
-            generator.random()
-        chosen = best
-        for dof in _DEGREES if chosen is not None else ():
-            consider(lambda rows, dof=dof: _heavier(chosen, rows, dof), train)
-    if best is None:
-        raise ValueError(
-            f"no base could be fitted to {model.name}: the values of its pilot are not finite; give a base."
-        )
-    return best(sample.flat)
-
-
-def _log_densities(base: Any, rows: np.ndarray) -> np.ndarray:
-    """Of these rows, filled up so that one program serves all seeds."""
-    filled = np.pad(rows, ((0, -len(rows) % _ROWS), (0, 0)), mode="edge")
-    logs = _log_density(base.unnamed(), on_device(filled), work=0)
-    return np.asarray(logs, np.float64)[: len(rows)]
-
-
-@Compiled
-def _log_density(base, x):
-    return base.log_density(x)
-
-
 def _highest(population: Population) -> np.ndarray:
     """The highest of the cooled chains, some of them, and at random some of the others."""
     order = np.argsort(-population.cooled_values)
@@ -364,83 +278,6 @@ def _is_bounded(population: Sample) -> bool:
     """Whether the chains' values are numbers that float32 holds well."""
     values = population.values
     return bool(np.isfinite(values).all() and values.max() < _LARGEST)
-
-
-def _reweighted(evaluator: Evaluator, base: Any, generator: np.random.Generator) -> Any:
-    """The same with weights of the components by importance sampling, where that is possible.
-
-    Chains do not move between modes far apart, so what the base gives a mode too much or too little stays
-    in the weights to the end, however long the run.
-    """
-    if getattr(base, "num_components", 1) == 1:
-        return base
-    count = _DRAWS_A_COMPONENT * base.num_components
-    stream = Stream(int(generator.integers(2**31)), "weights")
-    rows, logs, parts = (
-        np.asarray(one, np.float64)[:count] for one in _drawn(base.unnamed(), stream, work=0)
-    )
-    logs = evaluator.values(rows) - logs
-    logs = np.where(np.isfinite(logs), logs, -np.inf)
-    if not np.isfinite(logs).any() or effective_sample_size(logs) < _ENOUGH * count:
-        return base
-    shares = np.exp(logs - logsumexp(logs))
-    parts = np.exp(parts[:, : base.num_components])
-    parts /= parts.sum(1, keepdims=True)
-    weights = (1 - _EVEN) * (shares @ parts) + _EVEN / base.num_components
-    return dataclasses.replace(base, log_weights=on_device(np.log(weights)))
-
-
-@Compiled
-def _drawn(base, stream):
-    """Draws, more than are needed of any base, with their log densities and those of all components."""
-    chains = jnp.arange(_DRAWS_A_COMPONENT * max(_MOST_COMPONENTS, base.centres.shape[0]))
-    z = base.sample_unit(stream.at(0, chains))
-    return base.from_unit(z), base.log_density_unit(z), base.log_parts(z)
-
-
-def _laplace(modes: list[Mode], dim: int) -> Any:
-    evidences = np.array([mode.evidence for mode in modes])
-    weights = np.exp(evidences - logsumexp(evidences))
-    weights = np.maximum(weights, 0.02 / len(modes))
-    places = np.stack([mode.place for mode in modes])
-    covariances = _INFLATION * np.stack([mode.covariance for mode in modes])
-    if len(modes) == 1:
-        return GaussianBase.from_moments(places[0], covariances[0], "laplace")
-    return GaussianMixtureBase.from_moments(weights, places, covariances, name="laplace")
-
-
-def _base_of(fit: Gaussians, dof: int, name: str) -> Any:
-    label = {"auto": None}.get(name, name)
-    if len(fit.weights) == 1 and not dof:
-        return GaussianBase.from_moments(
-            fit.means[0], _INFLATION * fit.covariances[0], label or "pilot"
-        )
-    scale = _INFLATION if not dof else 1.0
-    return GaussianMixtureBase.from_moments(
-        np.maximum(fit.weights, 0.02),
-        fit.means,
-        scale * fit.covariances,
-        dof=dof,
-        name=label or ("mixture" if len(fit.weights) > 1 else "student"),
-    )
-
-
-def _heavier(make: Any, rows: np.ndarray, dof: int) -> Any:
-    """The base of another fit with the tails of Student's t; its bulk, not its tail, sets the scale."""
-    base = make(rows)
-    if isinstance(base, GaussianBase):
-        centre, away = np.median(rows, axis=0), rows - np.median(rows, axis=0)
-        covariance = np.atleast_2d(np.cov(away.T))
-        for _ in range(20):  # maximum likelihood of Student's t
-            turned = times(away, np.linalg.pinv(covariance, hermitian=True))
-            squares = np.einsum("ni,ni->n", away, turned)
-            shares = (dof + rows.shape[1]) / (dof + squares)
-            centre = (shares[:, None] * rows).sum(0) / shares.sum()
-            away = rows - centre
-            covariance = moments(away * (shares / len(rows))[:, None], away)
-        fit = Gaussians(np.ones(1), centre[None], covariance[None] + 1e-12 * np.eye(rows.shape[1]))
-        return _base_of(fit, dof, "auto")
-    return dataclasses.replace(base, dof=dof)
 
 
 def _findings(
