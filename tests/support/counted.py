@@ -9,6 +9,7 @@ the value is used. Under `vmap` a batch is one call, whose shape says how many p
 and rows that only fill a batch up are counted.
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ class Counted:
     """
 
     def __init__(self, fn: Callable[[Any], Any]):
-        self._count = 0
+        self._count, self._lock = 0, threading.Lock()
 
         @jax.custom_jvp
         def value(x):
@@ -74,7 +75,8 @@ class Counted:
 
         def count(*points):
             batch = np.broadcast_shapes(*(x.shape[: x.ndim - ndim] for x in points))
-            self._count += int(np.prod(batch))
+            with self._lock:  # blocks run side by side
+                self._count += int(np.prod(batch))
             return np.zeros(batch, np.float32)
 
         shape = jax.ShapeDtypeStruct((), np.float32)  # whatever the precision of the points

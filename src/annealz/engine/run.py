@@ -91,6 +91,8 @@ class Run:
     """Chains an island, of a run that was allowed to resample."""
     num_resamplings: int = 0
     """How often an island was resampled, all islands together."""
+    num_filling: int = 0
+    """Chains that were computed beside these, to fill the last block."""
     ancestors: np.ndarray | None = None
     """(chains,): which chain of the forward run each chain of a reverse run comes from, where known."""
 
@@ -108,6 +110,15 @@ class Run:
     def sweeps(self) -> int:
         """Applications of the kernel to one chain; in reverse one more, at the start."""
         return (self.num_steps + self.is_reverse) * self.num_chains
+
+    def beside(self, each: int | None) -> int:
+        """Evaluations of a density beside `each` for every sweep: of the filling, and where forward chains
+        start. None where sweeps are all that is counted.
+        """
+        if each is None:
+            return 0
+        filling = each * (self.num_steps + self.is_reverse) * self.num_filling
+        return filling + (0 if self.is_reverse else self.num_chains + self.num_filling)
 
     @property
     def work(self) -> np.ndarray:

@@ -121,7 +121,7 @@ class Runner:
             layer = settings.marginal or problem.model.marginals[0]
             start = problem.model.exact_draws(run.num_chains, seed, layer)
         elif settings.draws == "approximate":
-            sweeps = (settings.draw_sweeps or 0) // run.num_chains
+            sweeps = settings.sweeps_a_draw(run.num_chains)
             start, ancestors = draw_with_ancestors(
                 problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
             )

@@ -163,7 +163,7 @@ def test_how_many_chains_are_hot(monkeypatch, dim, is_straight, chains):
     monkeypatch.setattr(search, "explore", lambda *_, **options: asked.append(options))
     model = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=dim)
     origins = (annealz.GaussianBase.standard(dim),) * 2
-    search._explored(model, annealz.HAIS(), origins, 0, is_straight)
+    search._explored(Evaluator(model), annealz.HAIS(), origins, 0, is_straight)
     assert [one["num_chains"] for one in asked] == [None, chains]
 
 

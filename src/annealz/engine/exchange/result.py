@@ -96,6 +96,8 @@ class Exchange(Judged):
     draws: np.ndarray
     """(draws, ...): the model's variables at beta = 1, evenly over the last round and all ensembles."""
     seconds: float
+    num_filling: int = 0
+    """Replicas that were computed beside these, to fill the last block."""
     extra_messages: tuple[str, ...] = ()
 
     @property
@@ -155,6 +157,15 @@ class Exchange(Judged):
     def sweeps(self) -> int:
         """Applications of the kernel to one replica."""
         return self.num_sweeps * self.num_rungs * self.num_ensembles
+
+    def beside(self, each: int | None) -> int:
+        """Evaluations of a density beside `each` for every sweep: of the filling, and where replicas start.
+        None where sweeps are all that is counted.
+        """
+        if each is None:
+            return 0
+        replicas = self.num_rungs * self.num_ensembles
+        return each * self.num_sweeps * self.num_filling + replicas + self.num_filling
 
     @functools.cached_property
     def _judgement(self) -> ExchangeJudgement:
