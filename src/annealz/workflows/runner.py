@@ -163,10 +163,14 @@ class Runner:
         )
 
     def probe(self, second: Run) -> Run | None:
-        """Where the second chains ended, annealed back along the first path; None without a reversal."""
+        """Where the second chains ended, annealed back along the first path; None without a reversal,
+        or without weight.
+        """
         try:
             self.problem.kernel.reversed()
         except ValueError:
+            return None
+        if second.log_weights.max() < ZERO_DENSITY / 2:  # they ended nowhere
             return None
         if self.settings.draws == "exact":  # BAR knows of what forward chains miss
             return None
