@@ -4,9 +4,9 @@
     derivative of the gradient         one for each direction, with value and gradient: dim second
                                        derivatives, along all coordinates, are dim evaluations
 
-A zero that comes from the host is added to what is computed, so that no compiler can leave the call out where
-the value is used. Under `vmap` a batch is one call, whose shape says how many points it has: that is quick,
-and rows that only fill a batch up are counted.
+A zero that comes from the host is added to what is computed, so that no compiler can leave the call out
+where the value is used. Under `vmap` a batch is one call, whose shape says how many points it has: that is
+quick, and rows that only fill a batch up are counted.
 """
 
 import threading

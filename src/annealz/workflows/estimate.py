@@ -376,7 +376,7 @@ class Estimate(Judged, Drawn):
         return each * self.settings.sweeps_a_draw(self.num_chains) * self.reverse.num_filling
 
     def _evaluations_of_second(self, each: int) -> int:
-        """Of the second chains, by a kernel of their own if there is one, and of the way back from there."""
+        """Of the second chains, by a kernel of their own if there is one, and of the way back."""
         second, probe = self.runs.second, self.runs.probe
         assert second is not None
         own = None if self.settings.second is None else self.settings.second.evaluations_a_sweep

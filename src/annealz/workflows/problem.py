@@ -233,7 +233,9 @@ class Problem:
             return None
         return SecondBase(
             base=getattr(self.second_path.base, "name", "second"),
-            evaluations_a_sweep=None if self.second_kernel is None else self.second_kernel.evaluations,
+            evaluations_a_sweep=None
+            if self.second_kernel is None
+            else self.second_kernel.evaluations,
         )
 
     def second_schedule(self, first: Schedule) -> Schedule | None:

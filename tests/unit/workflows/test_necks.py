@@ -190,7 +190,12 @@ def test_coordinates_that_lose_mass_are_given_up(monkeypatch):
 def test_a_run_of_a_centred_hierarchy():
     fn = Counted(groups)
     estimate = annealz.estimate_log_z(
-        annealz.LogDensity(fn, dim=5), schedule="linear", num_steps=50, num_chains=200, second_opinion=False, seed=1
+        annealz.LogDensity(fn, dim=5),
+        schedule="linear",
+        num_steps=50,
+        num_chains=200,
+        second_opinion=False,
+        seed=1,
     )
     assert isinstance(estimate.problem.path.base, WarpedBase)
     assert sum(estimate.evaluations.values()) == fn.since()  # in both coordinates, and the profile

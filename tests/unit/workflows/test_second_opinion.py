@@ -15,8 +15,8 @@ from annealz.estimators.kind import Kind
 from annealz.estimators.stated import stated_interval, stated_std_err
 from annealz.estimators.status import Status
 from annealz.models.formats import save_rbm
-from annealz.testing import assert_within_mc_error
 from annealz.paths.tempered import ZERO_DENSITY
+from annealz.testing import assert_within_mc_error
 from annealz.views.cli.main import _status
 from annealz.views.report import render_report
 from annealz.workflows.estimate import Estimate

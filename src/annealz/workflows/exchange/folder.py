@@ -19,9 +19,7 @@ from annealz.workflows.settings import ExchangeSettings
 
 __all__ = ["ExchangeFolder", "exchange_from_arrays", "exchange_to_arrays", "is_exchange"]
 
-EXCHANGE = Record(
-    "the record of a run of replica exchange", (*RUN.fields[:5], RUN.fields[-1])
-)
+EXCHANGE = Record("the record of a run of replica exchange", (*RUN.fields[:5], RUN.fields[-1]))
 _OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
 
 

@@ -158,7 +158,9 @@ def forecast(
             on_progress=in_stage(on_progress, "sizing", len(rungs) + 1, 0),
         )
         sweeps += sizing.sweeps + (plan.provenance.get("pilot_sweeps", 0) if is_name else 0)
-        starts += sizing.beside(kernel.evaluations) + (plan.provenance.get("starts", 0) if is_name else 0)
+        starts += sizing.beside(kernel.evaluations) + (
+            plan.provenance.get("starts", 0) if is_name else 0
+        )
         rungs.append(_Rung(sizing, _needed(sizing, target_std_err)))
         if not is_free or len(rungs) == _MAX_LENGTHS or not _is_worth_lengthening(rungs[-1]):
             break
