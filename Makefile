@@ -15,7 +15,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile 
 QUICK := XLA_FLAGS=--xla_cpu_use_fusion_emitters=false JAX_DISABLE_MOST_OPTIMIZATIONS=1
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-.PHONY: estimate test test-more test-views test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust evidence evidence-peers tutorials terminal install clean help
+.PHONY: estimate test test-more test-views test-docs test-research test-slow test-gpu test-lowest test-browser pictures chromium lint bench bench-gpu docs docs-serve docs-figures paper race sides ising coverage trust quality evidence evidence-peers tutorials terminal install clean help
 
 help: ## available targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -108,6 +108,9 @@ coverage: $(READY) ## do the intervals cover? the page from the committed result
 trust: $(READY) ## how often is ok right? the page from the committed results; FRESH=1 all runs, hours, UAI=FOLDER
 	$(if $(FRESH),-$(BIN)/python studies/trust/trust.py --out studies/trust/fresh $(if $(UAI),--uai $(UAI)))
 	$(BIN)/python studies/trust/trust_page.py $(if $(FRESH),--out studies/trust/fresh)
+
+quality: $(READY) ## quality before and after a change: the page from the committed results
+	PYTHONPATH=studies/schedules:studies/trust $(BIN)/python studies/quality/quality_page.py
 
 evidence: $(READY) ## evidence of densities: the page from the committed results; FRESH=1 all runs of annealz
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[evidence]'

@@ -1,14 +1,14 @@
 """The benchmark: annealz against its rivals and against the machine, in one run.
 
-    python benchmarks/bench.py [--rbms-python PATH] [--quick] [--out FILE]
+    python benchmarks/bench.py [--rbms-python PATH] [--quick] [--others] [--out FILE]
 
 Contestants alternate (`race.py`) on the same models (`problem.py`): the engine of annealz, the
 package rbms in its own environment, a plain JAX program, and the bare matrix products of a step.
-Their log Z must agree (`agreement.py`). On a density and on a lattice a plain JAX program races the engine
-(`density.py`, `lattice.py`). Then the engine alone: how its time and memory grow (`growth.py`), and whole
-default estimates with their pilots, first and later calls (`whole.py`). Absolute times do not hold from
-machine to machine: read the ratios, on a quiet machine. The table goes to stdout, everything measured
-to a JSON file.
+Their log Z must agree (`agreement.py`). On models other than RBMs plain JAX programs, BlackJAX and the
+bare arithmetic race the engine (`others.py`). Then the engine alone: how its time and memory grow
+(`growth.py`), and whole default estimates with their pilots, first and later calls (`whole.py`). Absolute
+times do not hold from machine to machine: read the ratios, on a quiet machine. The table goes to stdout,
+everything measured to a JSON file.
 """
 
 import argparse
@@ -26,13 +26,12 @@ from agreement import agreement
 from annealz.models.formats.npz import save_rbm
 from bare_products import BareProducts
 from bystanders import Bystanders
-from density import DensityEngine, PlainDensity
 from dots import num_dots
-from engine import Engine
+from engine import engine_on
 from growth import cases, step_times
-from lattice import LatticeEngine, PlainLattice
 from machine import machine
-from plain_jax import PlainJax
+from others import OTHERS
+from plain_jax import plain_jax
 from problem import NUM_CHAINS, NUM_HIDDEN, NUM_VISIBLE, random_rbm
 from race import race
 from rbms_peer import RBMS, RbmsPeer, RbmsWorker
@@ -40,7 +39,6 @@ from tables import show
 from targets import ratios, verdicts
 from whole import ON_CPU, estimates
 
-_FEWER_CHAINS = 100  # of the lattice, on which the plain program is slow
 _FULL = {
     "num_rounds": 7,
     "seconds_a_call": 0.8,
@@ -69,6 +67,9 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="short runs, rough numbers")
     parser.add_argument(
+        "--others", action="store_true", help="only models other than RBMs; the rest of FILE stays"
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path(__file__).with_name("results.json"),
@@ -79,7 +80,11 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)  # fails now rather than at the end
     jax.config.update("jax_platforms", "cpu")  # all contestants on the same device
 
-    results = measure(options.rbms_python, _QUICK if options.quick else _FULL)
+    plan = _QUICK if options.quick else _FULL
+    if options.others:
+        results = json.loads(options.out.read_text()) | {"others": others(plan)}
+    else:
+        results = measure(options.rbms_python, plan)
     show(results, Console(width=100, highlight=False))
     options.out.write_text(json.dumps(results, indent=1) + "\n")
 
@@ -98,8 +103,8 @@ def measure(rbms_python: str, plan: dict[str, Any]) -> dict[str, Any]:
             file = folder / f"rbm{num_hidden}.npz"
             save_rbm(file, model)
             peers = [RbmsPeer(worker, file, NUM_CHAINS) for worker in workers]
-            rivals = [PlainJax(model, NUM_CHAINS), BareProducts(model, NUM_CHAINS)]
-            lanes[num_hidden] = [Engine(model, NUM_CHAINS), *peers, *rivals]
+            rivals = [plain_jax(model, NUM_CHAINS), BareProducts(model, NUM_CHAINS)]
+            lanes[num_hidden] = [engine_on(model, NUM_CHAINS), *peers, *rivals]
         _say("log Z of every contestant, and the exact one")
         agreed = agreement(models[smallest], _samplers(lanes[smallest]), plan["check_steps"])
         with Bystanders([worker.pid for worker in workers]) as bystanders:
@@ -130,21 +135,30 @@ def measure(rbms_python: str, plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def others(plan: dict[str, Any]) -> list[dict[str, Any]]:
-    """Models that are not RBMs: the engine and a plain JAX program on the same work."""
+    """Models other than RBMs: the engine and its rivals on the same work."""
     rows = []
-    for name, num_chains, contestants in (
-        ("density, 50 dimensions, HAIS", NUM_CHAINS, (DensityEngine, PlainDensity)),
-        ("Ising, 32 x 32 spins", _FEWER_CHAINS, (LatticeEngine, PlainLattice)),
-    ):
-        lane = [make(num_chains) for make in contestants]
-        raced = race(
-            lane,
-            plan["num_rounds"] // 2 + 1,
-            plan["seconds_a_call"] / 2,
-            lambda words, name=name: _say(f"{name}, {words}"),
+    for other in OTHERS:
+        lane = other.contestants(other.chains_on_cpu)
+        with Bystanders([]) as bystanders:
+            raced = race(
+                lane,
+                plan["num_rounds"] // 2 + 1,
+                plan["seconds_a_call"] / 2,
+                lambda words, other=other: _say(f"{other.name}, {words}"),
+            )
+        found = {c.name: c(plan["check_steps"], 1) for c in lane}
+        rows.append(
+            {
+                "name": other.name,
+                "num_chains": other.chains_on_cpu,
+                "race": raced,
+                "ratios": ratios(raced),
+                "exact_log_z": other.exact,
+                "log_z": {name: one.log_z for name, one in found.items()},
+                "std_err": {name: one.std_err for name, one in found.items()},
+                "cores_busy_with_other_programs": bystanders.cores,
+            }
         )
-        compared = ratios(raced)["plain JAX / annealz"]
-        rows.append({"name": name, "num_chains": num_chains, "race": raced, "ratio": compared})
     return rows
 
 

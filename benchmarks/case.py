@@ -16,7 +16,7 @@ from pathlib import Path
 
 import jax
 
-from engine import Engine
+from engine import engine_on
 from problem import random_rbm
 
 _SHORT = 20
@@ -34,7 +34,7 @@ def peak_mib() -> float:
 def main() -> None:
     jax.config.update("jax_platforms", "cpu")
     num_hidden, num_chains, num_steps = (int(word) for word in sys.argv[1:])
-    engine = Engine(random_rbm(num_hidden), num_chains)
+    engine = engine_on(random_rbm(num_hidden), num_chains)
     start = peak_mib()
     first = engine(_SHORT).seconds
     seconds = engine(num_steps).seconds

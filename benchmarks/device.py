@@ -1,11 +1,14 @@
-"""Seconds of a whole run on a GPU, by fused steps and by XLA's: `python benchmarks/device.py`.
+"""Seconds of a whole run on a GPU, by fused steps and by XLA's.
+
+    python benchmarks/device.py [FILE [PART …]]
 
     annealing of N chains over K steps, as `anneal` runs it, traces, transfers and all: median of five
     the two bare products of a step in half precision, as often as a step needs them
 
     whole default estimates of some models, pilots and all: first and later calls (`whole.py`)
-    a density and a lattice, beside plain JAX programs on the same work (`density.py`, `lattice.py`)
+    models other than RBMs, beside other programs on the same work and the bare arithmetic (`others.py`)
 
+Parts are estimates, rows (of RBMs) and others, by default all of them; what else FILE holds stays.
 The share of the half-precision peak counts four products of 2 N D M operations a step, two half-precision
 terms each, whatever the kernel does instead.
 """
@@ -26,9 +29,10 @@ from annealz.models.formats.load import load_binary
 from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
-from density import DensityEngine, PlainDensity
-from lattice import LatticeEngine, PlainLattice
 from machine import machine
+from others import OTHERS
+from problem import Timing
+from targets import AT_MOST_OF_BARE
 from whole import ON_GPU, estimates
 
 PEAK = 989e12  # operations a second, dense half precision, of an H100 or H200 (SXM)
@@ -77,27 +81,39 @@ def product_seconds(num_chains: int, units: int, latent: int) -> float:
     return float(np.median(taken[1:])) / 1000
 
 
-def beside_plain_jax(num_chains: int = 1000, num_steps: int = 10_000) -> list[dict]:
-    """Seconds of the engine and of a plain program, the same chains and steps, median of three."""
+def others(num_chains: int = 1000) -> list[dict]:
+    """Seconds of every contestant, the same chains and steps, median of three that take turns."""
     rows = []
-    for name, contestants in (
-        ("density, 50 dimensions, HAIS", (DensityEngine, PlainDensity)),
-        ("Ising, 32 x 32 spins", (LatticeEngine, PlainLattice)),
-    ):
-        row = {"name": name, "chains": num_chains, "steps": num_steps}
-        for make in contestants:
-            contestant = make(num_chains)
-            taken = [contestant(num_steps, seed).seconds for seed in range(4)]
-            row[contestant.name] = float(np.median(taken[1:]))
+    for other in OTHERS:
+        lane, num_steps = other.contestants(num_chains), other.steps_on_gpu
+        taken: dict[str, list[Timing]] = {contestant.name: [] for contestant in lane}
+        for seed in range(4):  # the first compiles
+            for contestant in lane:
+                taken[contestant.name].append(contestant(num_steps, seed))
+        seconds = {
+            name: float(np.median([one.seconds for one in found[1:]]))
+            for name, found in taken.items()
+        }
+        own = seconds["annealz"]
+        row = {
+            "name": other.name,
+            "chains": num_chains,
+            "steps": num_steps,
+            "seconds": seconds,
+            "first_seconds": {name: found[0].seconds for name, found in taken.items()},
+            "of_annealz": {name: one / own for name, one in seconds.items()},
+            "exact_log_z": other.exact,
+            "log_z": {name: found[1].log_z for name, found in taken.items()},
+            "std_err": {name: found[1].std_err for name, found in taken.items()},
+            "is_within_target": own <= AT_MOST_OF_BARE * seconds["bare arithmetic"],
+        }
         print(row, flush=True)
         rows.append(row)
     return rows
 
 
-def main(out: Path | None) -> None:
-    whole = estimates(ON_GPU)  # before this process takes the device's memory
-    for row in whole:
-        print({key: row[key] for key in ("model", "first_seconds", "later_seconds", "pilot_share")})
+def rows_of_rbms() -> list[dict]:
+    """Seconds by fused steps, by XLA's, and of the bare products."""
     rows = []
     choose = work.choose_fused
     for name, num_chains, num_steps in CASES:
@@ -118,13 +134,28 @@ def main(out: Path | None) -> None:
             {k: v if isinstance(v, str | int) else round(v, 4) for k, v in row.items()}, flush=True
         )
     work.choose_fused = choose
-    others = beside_plain_jax()
+    return rows
+
+
+def whole_estimates() -> list[dict]:
+    """Of processes of their own: to be called before this one takes the device's memory."""
+    rows = estimates(ON_GPU)
+    for row in rows:
+        print({key: row[key] for key in ("model", "first_seconds", "later_seconds", "pilot_share")})
+    return rows
+
+
+PARTS = {"estimates": whole_estimates, "rows": rows_of_rbms, "others": others}
+
+
+def main(out: Path | None, *parts: str) -> None:
+    found = {name: PARTS[name]() for name in PARTS if not parts or name in parts}
     if out is not None:
         about = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
         about |= {"machine": machine()}
-        results = about | {"rows": rows, "others": others, "estimates": whole}
-        out.write_text(json.dumps(results, indent=1) + "\n")
+        before = json.loads(out.read_text()) if out.exists() else {}
+        out.write_text(json.dumps(before | about | found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None, *sys.argv[2:])

@@ -1,24 +1,15 @@
-"""Contestant "annealz": the engine, end to end, with its default observers and record thinning.
+"""Contestant "annealz" on an RBM, from its visible bias.
 
-A timing is the wall clock of one whole call of `anneal`: start states, all chunks with their
-returns to the host, records, and the `Run` that comes back. Only compilation is left out, by a
-warm-up call. By default a run of up to 1000 steps records every step, a longer one fewer: the
-race times the more expensive case.
+Up to 1000 steps every one is recorded, the more expensive case: that is what races.
 """
 
-import time
-
-import numpy as np
-
-from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
-from annealz.schedules.linear import linear
-from problem import Timing, standard_error
+from contestants import Annealing
 
-__all__ = ["Engine", "path_of"]
+__all__ = ["engine_on", "path_of"]
 
 
 def path_of(model: RBM) -> GeometricPath:
@@ -26,18 +17,6 @@ def path_of(model: RBM) -> GeometricPath:
     return GeometricPath(BernoulliBase.from_logits(model.visible_bias), model)
 
 
-class Engine:
+def engine_on(model: RBM, num_chains: int) -> Annealing:
     """annealz on one model."""
-
-    name = "annealz"
-
-    def __init__(self, model: RBM, num_chains: int):
-        self._path, self._num_chains = path_of(model), num_chains
-
-    def __call__(self, num_steps: int, seed: int = 0) -> Timing:
-        schedule = linear(num_steps)
-        began = time.perf_counter()
-        run = anneal(self._path, BlockGibbs(), schedule, num_chains=self._num_chains, seed=seed)
-        seconds = time.perf_counter() - began
-        log_z = run.log_z0 + np.logaddexp.reduce(run.log_weights) - np.log(run.num_chains)
-        return Timing(seconds, float(log_z), standard_error(run.log_weights))
+    return Annealing(path_of(model), BlockGibbs(), num_chains)

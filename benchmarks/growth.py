@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine import Engine
+from engine import engine_on
 from problem import NUM_CHAINS, NUM_HIDDEN, random_rbm
 from race import summary, time_step, warm_up
 
@@ -30,7 +30,7 @@ def step_times(
         model = random_rbm(num_hidden)
         for num_chains in _CHAINS:
             say(f"time per step, M = {num_hidden}, N = {num_chains}")
-            engine = Engine(model, num_chains)
+            engine = engine_on(model, num_chains)
             steps = warm_up(engine, seconds)
             raw = [time_step(engine, steps, seed) for seed in range(num_repeats)]
             row = {"num_hidden": num_hidden, "num_chains": num_chains, "num_steps": steps}

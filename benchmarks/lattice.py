@@ -1,45 +1,40 @@
-"""Annealing of the Ising model on a periodic lattice of 32 x 32 spins: annealz, and a plain JAX program.
+"""The Ising model on a periodic lattice of 32 x 32 spins: annealz, plain JAX, and the bare arithmetic.
 
     log p*_beta(s) = beta K sum_{neighbours} s s',    K = 0.3, from fair coins, linear schedule
 
 A step is the increment of the weights and one sweep over both colours of the checkerboard. annealz sums one
 colour out of the weights; the plain program does not, as a user would write it, and its weights vary more.
+The bare arithmetic of a sweep is, for every spin, the sum over its neighbours, an exponential, and a random
+word.
 """
 
-import time
+import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.engine.anneal import anneal
 from annealz.models.exact_ising import square_ising_log_z
 from annealz.models.ising_lattice import SquareIsing
-from annealz.schedules.linear import linear
-from problem import Timing, standard_error
+from contestants import Annealing, Bare, Program
 
-__all__ = ["EXACT", "SIDE", "LatticeEngine", "PlainLattice"]
+__all__ = ["EXACT", "NAME", "SIDE", "contestants"]
 
+NAME = "Ising, 32 x 32 spins"
 SIDE, COUPLING = 32, 0.3
 EXACT = square_ising_log_z(SIDE, COUPLING)
 
 
-class LatticeEngine:
-    """annealz with the model's own path and kernel."""
-
-    name = "annealz"
-
-    def __init__(self, num_chains: int):
-        model = SquareIsing(SIDE, coupling=COUPLING)
-        self._path = model.path(model.choose_base("uniform"))
-        self._kernel, self._num_chains = model.kernel(), num_chains
-
-    def __call__(self, num_steps: int, seed: int = 0) -> Timing:
-        schedule = linear(num_steps)
-        began = time.perf_counter()
-        run = anneal(self._path, self._kernel, schedule, num_chains=self._num_chains, seed=seed)
-        seconds = time.perf_counter() - began
-        return _timing(seconds, run.log_z0, run.log_weights)
+def contestants(num_chains: int) -> list:
+    """annealz first, the bare arithmetic last."""
+    model = SquareIsing(SIDE, coupling=COUPLING)
+    path = model.path(model.choose_base("uniform"))
+    return [
+        Annealing(path, model.kernel(), num_chains),
+        Program("plain JAX", ais, SIDE * SIDE * np.log(2), num_chains),
+        Bare(functools.partial(bare, path), num_chains),
+    ]
 
 
 @jax.jit(static_argnames="num_chains")
@@ -67,21 +62,23 @@ def ais(betas, key, num_chains):
     return log_weights
 
 
-class PlainLattice:
-    """The textbook program."""
+@jax.jit(static_argnames=("num_chains", "num_steps"))
+def bare(path, stream, num_chains, num_steps):
+    """The even spins after all sweeps at beta = 1."""
+    chains = jnp.arange(num_chains)
+    to_latent = dataclasses.replace(path.to_latent, drive=None)
+    latent, state = (
+        start + change
+        for start, change in (
+            (path.latent_bias, path.latent_bias_change),
+            (path.state_bias, path.state_bias_change),
+        )
+    )
 
-    name = "plain JAX"
+    def sweep(k, v):
+        bits = stream.at(k, chains)
+        h = bits.bernoulli(latent + to_latent(v), 0)
+        return bits.bernoulli(state + path.to_state(h), 1)
 
-    def __init__(self, num_chains: int):
-        self._num_chains = num_chains
-
-    def __call__(self, num_steps: int, seed: int = 0) -> Timing:
-        betas, key = jnp.linspace(0, 1, num_steps + 1), jax.random.key(seed)
-        began = time.perf_counter()
-        log_weights = np.asarray(ais(betas, key, self._num_chains), np.float64)
-        return _timing(time.perf_counter() - began, SIDE * SIDE * np.log(2), log_weights)
-
-
-def _timing(seconds: float, log_z0: float, log_weights: np.ndarray) -> Timing:
-    log_z = log_z0 + np.logaddexp.reduce(log_weights) - np.log(log_weights.size)
-    return Timing(seconds, float(log_z), standard_error(log_weights))
+    v = jnp.zeros((num_chains, SIDE * SIDE // 2))
+    return jax.lax.fori_loop(1, num_steps + 1, sweep, v)

@@ -2,20 +2,19 @@
 
 The textbook step: log p*_beta at both temperatures, subtracted; `jax.random` (threefry) with keys
 split from the carry; `jax.random.bernoulli` of sigmoids; one `lax.scan` over the schedule, compiled
-as a whole. Nothing is recorded. A timing is one call of the compiled function; a warm-up call at
-the same length compiles it.
+as a whole. Nothing is recorded.
 """
 
-import time
+import functools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from annealz.models.rbm import RBM
-from problem import Timing, standard_error
+from contestants import Program
 
-__all__ = ["PlainJax"]
+__all__ = ["plain_jax"]
 
 
 def log_density(weights, hidden_bias, visible_bias, v, beta):
@@ -46,21 +45,9 @@ def ais(weights, hidden_bias, visible_bias, betas, key, num_chains):
     return log_weights
 
 
-class PlainJax:
+def plain_jax(model: RBM, num_chains: int) -> Program:
     """The textbook program on one model."""
-
-    name = "plain JAX"
-
-    def __init__(self, model: RBM, num_chains: int):
-        self._model = model.weights, model.hidden_bias, model.visible_bias
-        self._num_chains = num_chains
-        visible_bias = np.asarray(model.visible_bias, np.float64)
-        self._log_z0 = model.num_hidden * np.log(2) + np.logaddexp(0, visible_bias).sum()
-
-    def __call__(self, num_steps: int, seed: int = 0) -> Timing:
-        betas, key = jnp.linspace(0, 1, num_steps + 1), jax.random.key(seed)
-        began = time.perf_counter()
-        log_weights = np.asarray(ais(*self._model, betas, key, self._num_chains), np.float64)
-        seconds = time.perf_counter() - began
-        log_z = self._log_z0 + np.logaddexp.reduce(log_weights) - np.log(self._num_chains)
-        return Timing(seconds, float(log_z), standard_error(log_weights))
+    arrays = model.weights, model.hidden_bias, model.visible_bias
+    visible_bias = np.asarray(model.visible_bias, np.float64)
+    log_z0 = model.num_hidden * np.log(2) + np.logaddexp(0, visible_bias).sum()
+    return Program("plain JAX", functools.partial(ais, *arrays), log_z0, num_chains)

@@ -5,7 +5,7 @@ is (start states, allocation):
 
     (wall clock of K steps - wall clock of 2 steps) / (K - 2)
 
-Each contestant first runs twice to compile and to learn its pace, and gets a K that fills about the
+Each contestant first runs a few times to compile and to learn its pace, and gets a K that fills about the
 same time; it is warmed up at both lengths. Then every round times each of them once, starting with
 another one each time. Reported: the median over the rounds, the smallest and largest, and ratios of
 medians with the spread of the ratio within single rounds (machine drift moves both times of a
@@ -33,9 +33,11 @@ class Contestant(Protocol):
 
 def warm_up(contestant: Contestant, seconds: float) -> int:
     """Compile; the number of steps that takes about `seconds`."""
-    contestant(_PILOT)
-    pace = contestant(_PILOT).seconds / _PILOT
-    steps = max(_FEWEST, min(_MOST, int(seconds / pace)))
+    steps = _PILOT
+    for _ in range(3):  # what a call costs however long it is hides the pace of a short one
+        contestant(steps)
+        pace = contestant(steps).seconds / steps
+        steps = max(_FEWEST, min(_MOST, int(seconds / pace)))
     for num_steps in (_SHORT, steps):
         contestant(num_steps)
     return steps

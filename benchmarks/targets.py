@@ -8,9 +8,17 @@ from typing import Any, NamedTuple
 
 from race import ratio
 
-__all__ = ["TARGETS", "ratios", "verdicts"]
+__all__ = ["AT_MOST_OF_BARE", "TARGETS", "ratios", "verdicts"]
 
-_RATIOS = (("rbms", "annealz"), ("plain JAX", "annealz"), ("annealz", "bare products"))
+_RATIOS = (
+    ("rbms", "annealz"),
+    ("plain JAX", "annealz"),
+    ("BlackJAX SMC", "annealz"),
+    ("BlackJAX SMC", "annealz, 10 leapfrogs"),
+    ("annealz", "bare products"),
+    ("annealz", "bare arithmetic"),
+)
+AT_MOST_OF_BARE = 2.0  # annealz / bare arithmetic, of models other than RBMs, on a GPU
 
 
 class Target(NamedTuple):

@@ -1,10 +1,15 @@
 """Whole default estimates, from a model to its log Z, a fresh process a row.
 
     python benchmarks/whole.py NAME NUM_LATER      one row, as a line of JSON
+    python benchmarks/whole.py first NAME ...      first calls, without kept programs and with them
 
 `first_seconds` is the first call, which compiles or reads compiled programs from a cache; `later_seconds`
 the median of the others, each with a seed of its own. What is not the runs themselves counts as pilot:
 surveys, searches for bases, adaptation, the exact value, the diagnosis.
+
+First calls are those of fresh processes that share a folder, empty for the first of them: its programs are
+compiled (cold), those of the others read (warm). `process_seconds` count from the start of the process,
+with all imports; `first_seconds` without JAX's own.
 """
 
 import json
@@ -12,13 +17,15 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ON_CPU", "ON_GPU", "estimates"]
+__all__ = ["ON_CPU", "ON_GPU", "estimates", "first_calls"]
 
+NUM_WARM = 3
 ON_CPU: Mapping[str, int] = {"mnist-pcd-20": 2, "gaussian-50": 1}  # later calls
 ON_GPU: Mapping[str, int] = {
     "mnist-pcd-20": 5,
@@ -35,12 +42,37 @@ def estimates(
     rows, where = [], {} if platform is None else {"JAX_PLATFORMS": platform}
     for name, num_later in cases.items():
         say(f"whole estimates of {name}")
-        command = [sys.executable, __file__, name, str(num_later)]
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | where
-        )
-        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        rows.append(_in_a_process(name, num_later, where))
     return rows
+
+
+def first_calls(names: list[str], say: Callable[[str], None] = print) -> list[dict[str, Any]]:
+    """Of every model, seconds of first calls cold and warm, and of a later one."""
+    rows = []
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:  # of all caches, the driver's too
+            where = {"XDG_CACHE_HOME": folder, "CUDA_CACHE_PATH": f"{folder}/driver"}
+            for kind in ("cold", *NUM_WARM * ("warm",)):
+                row = _in_a_process(name, 1, where)
+                words = (
+                    "import_seconds",
+                    "first_seconds",
+                    "process_seconds",
+                    "later_seconds",
+                    "log_z",
+                )
+                rows.append({"model": name, "programs": kind} | {word: row[word] for word in words})
+                say(json.dumps(rows[-1]))
+    return rows
+
+
+def _in_a_process(name: str, num_later: int, where: Mapping[str, str]) -> dict[str, Any]:
+    command = [sys.executable, __file__, name, str(num_later)]
+    env = {key: value for key, value in os.environ.items() if key != "JAX_COMPILATION_CACHE_DIR"}
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env=env | dict(where)
+    )
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _model(name: str) -> Any:
@@ -98,4 +130,7 @@ def _seconds_of_process() -> float:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_row(sys.argv[1], int(sys.argv[2]))))
+    if sys.argv[1] == "first":
+        first_calls(sys.argv[2:])
+    else:
+        print(json.dumps(_row(sys.argv[1], int(sys.argv[2]))))

@@ -1,23 +1,27 @@
-"""Where the seconds of a default estimate go: docs/images/profile-cpu.png.
+"""Where the seconds of a default estimate go: docs/images/profile-cpu.png and profile-gpu.png.
 
-    python docs/figures/stages.py [--draw]
+    python docs/figures/stages.py [--draw | --measure] [cpu | gpu] [FOLDER]
 
-The default estimate, twice in one process; every call of a compiled program is logged with its chains
-and its steps, and compiling by JAX's own events; docs/figures/profile-cpu.json holds what was measured.
-With --draw the picture is made from that file again. On a quiet machine, or it shows the neighbours.
+Calls of the default estimate in one process: on a CPU the first and a later one, on a GPU later ones of two
+models, the median of five by its seconds. Every call of a compiled program is logged with its time, its
+chains and its steps, and compiling by JAX's own events. docs/figures/profile-cpu.json and profile-gpu.json
+hold what was measured, or files of these names in FOLDER, with the pictures. With --draw the picture is
+made from its file again, with --measure the file without a picture. On a quiet machine, or it shows the
+neighbours.
 """
 
 import json
+import os
 import sys
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
-
 HERE = Path(__file__).parent
-LOG, PICTURE = HERE / "profile-cpu.json", HERE.parent / "images" / "profile-cpu.png"
-MODEL = "mnist-pcd-20"
+IMAGES = HERE.parent / "images"
+MODELS = ("mnist-pcd-20", "mnist-pcd-500")
+NUM_LATER = 5
 COLOURS = {
     "base": "#8aa1b8",
     "pilot": "#5b86b0",
@@ -27,8 +31,21 @@ COLOURS = {
 }
 
 
-def measured() -> list[dict[str, Any]]:
-    """The two calls: the seconds of every stage, and within it of compiling, with its sweeps."""
+def on_cpu() -> list[dict[str, Any]]:
+    """The first call and a later one."""
+    first, later = measured(MODELS[0], 2)
+    return [first | {"call": "first call"}, later | {"call": "later call"}]
+
+
+def on_gpu() -> list[dict[str, Any]]:
+    """A later call of either model."""
+    later = (measured(model, 1 + NUM_LATER)[1:] for model in MODELS)
+    medians = (sorted(calls, key=lambda call: call["seconds"])[NUM_LATER // 2] for calls in later)
+    return [median | {"call": f"a later call, the median of {NUM_LATER}"} for median in medians]
+
+
+def measured(model: str, num_calls: int) -> list[dict[str, Any]]:
+    """The seconds of every stage of every call, of compiling and of steps within it, and its sweeps."""
     import jax
 
     import annealz
@@ -36,38 +53,48 @@ def measured() -> list[dict[str, Any]]:
     from annealz.workflows.pilots import survey_mixing
 
     calls, compiled, steps = [], [], []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda name, seconds, **_: (
-            compiled.append((time.perf_counter(), seconds)) if "compile" in name else None
-        )
-    )
-    advance, visit = Work.advance, survey_mixing.visit
+    kind = jax.devices()[0].device_kind
+    device = f"{os.cpu_count()} cores" if kind == "cpu" else kind
 
-    def logged_advance(self, given, i, block, step, stop, *terms):
-        out = advance(self, given, i, block, step, stop, *terms)
-        steps.append((time.perf_counter(), (stop - step) * self.blocks[1], self.num_chains))
-        return out
+    def listen(name: str, seconds: float, **_: Any) -> None:
+        if "compile" in name:
+            compiled.append((time.perf_counter(), seconds))
 
-    def logged_visit(path, kernel, stream, chains, population, betas, legs, *way, **options):
-        out = visit(path, kernel, stream, chains, population, betas, legs, *way, **options)
-        count = sum(leg.num_sweeps for leg in legs)
-        steps.append((time.perf_counter(), count * len(chains), len(chains)))
-        return out
+    def logged(function: Callable[..., Any], count: Callable[..., tuple[int, int]]):
+        def call(*given, **options):
+            began = time.perf_counter()
+            out = function(*given, **options)
+            ended = time.perf_counter()
+            steps.append((ended, *count(*given), began))
+            return out
 
-    Work.advance, survey_mixing.visit = logged_advance, logged_visit
-    for _ in range(2):
+        return call
+
+    def steps_of_run(work, given, i, block, step, stop, *terms):
+        return (stop - step) * work.blocks[1], work.num_chains
+
+    def sweeps_of_survey(path, kernel, stream, chains, population, betas, legs, *way):
+        return sum(leg.num_sweeps for leg in legs) * len(chains), len(chains)
+
+    before = Work.advance, survey_mixing.visit
+    Work.advance = logged(before[0], steps_of_run)
+    survey_mixing.visit = logged(before[1], sweeps_of_survey)
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    for seed in range(num_calls):
         marks: list[tuple[float, str]] = []
         began = time.perf_counter()
         annealz.estimate_log_z(
-            MODEL,
+            model,
+            seed=seed,
             on_progress=lambda now, marks=marks: marks.append((time.perf_counter(), now.stage)),
         )
         ended = time.perf_counter()
-        calls.append(
-            {"seconds": ended - began, "stages": _stages(began, ended, marks, compiled, steps)}
-        )
+        stages = _stages(began, ended, marks, compiled, steps)
+        about = {"model": model, "device": device, "seconds": ended - began}
+        calls.append(about | {"stages": stages})
         compiled.clear()
         steps.clear()
+    Work.advance, survey_mixing.visit = before
     return calls
 
 
@@ -88,6 +115,7 @@ def _stages(began, ended, marks, compiled, steps) -> list[dict[str, Any]]:
                 "first": first - began,
                 "last": last - began,
                 "compiling": sum(seconds for when, seconds in compiled if first < when <= last),
+                "stepping": _covered((one[3], one[0]) for one in inside),
                 "sweeps": sum(one[1] for one in inside),
                 "chains": sorted({one[2] for one in inside}),
             }
@@ -95,40 +123,62 @@ def _stages(began, ended, marks, compiled, steps) -> list[dict[str, Any]]:
     return rows
 
 
-def draw(calls: list[dict[str, Any]]) -> None:
-    figure, axes = plt.subplots(2, 1, figsize=(9, 4.6), sharex=True)
+def _covered(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds inside of at least one: halves of a run go side by side."""
+    total, reached = 0.0, float("-inf")
+    for first, last in sorted(spans):
+        total += max(0.0, last - max(first, reached))
+        reached = max(reached, last)
+    return total
+
+
+def draw(calls: list[dict[str, Any]], picture: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(len(calls), 1, figsize=(9, 2.3 * len(calls)), sharex=True)
     longest = max(call["seconds"] for call in calls)
-    for axis, call, title in zip(axes, calls, ("first call", "later call"), strict=True):
+    hatched = "compiling" if any(call["call"] == "first call" for call in calls) else "stepping"
+    words = {"compiling": "compiling", "stepping": "inside of programs that take steps"}[hatched]
+    for axis, call in zip(axes, calls, strict=True):
         for level, row in enumerate(call["stages"]):
-            seconds = row["last"] - row["first"]
-            axis.barh(level, seconds, left=row["first"], color=COLOURS[row["name"]], height=0.7)
-            axis.barh(
-                level, row["compiling"], left=row["first"], height=0.7, color="none", hatch="///",
-                edgecolor="white", linewidth=0,
-            )  # fmt: skip
-            each = 1e6 * seconds / row["sweeps"] if row["sweeps"] else float("nan")
-            chains = " and ".join(map(str, row["chains"]))
-            words = (
-                f"{seconds:.2f} s: {row['sweeps']:,} sweeps, {chains} chains, {each:.2f} µs each"
-            )
-            is_late = row["first"] > longest / 2
-            axis.text(
-                row["first"] - 0.1 if is_late else row["last"] + 0.1, level, words, va="center",
-                ha="right" if is_late else "left", fontsize=8,
-            )  # fmt: skip
+            _draw_stage(axis, level, row, longest, hatched)
         axis.set_yticks(range(len(call["stages"])), [row["name"] for row in call["stages"]])
         axis.invert_yaxis()
-        axis.set_title(
-            f"{title}, {call['seconds']:.1f} s (hatched: compiling)", loc="left", fontsize=10
-        )
+        title = f"{call['call']}, {call['model']}: {call['seconds']:.3g} s (hatched: {words})"
+        axis.set_title(title, loc="left", fontsize=10)
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    axes[-1].set_xlabel(f"seconds of estimate_log_z({MODEL!r}), 2 cores")
+    axes[-1].set_xlabel(f"seconds of estimate_log_z, {calls[0]['device']}")
     figure.tight_layout()
-    figure.savefig(PICTURE, dpi=110)
+    figure.savefig(picture, dpi=110)
+
+
+def _draw_stage(axis: Any, level: int, row: dict[str, Any], longest: float, hatched: str) -> None:
+    seconds, space = row["last"] - row["first"], longest / 100
+    axis.barh(level, seconds, left=row["first"], color=COLOURS[row["name"]], height=0.7)
+    axis.barh(
+        level, row[hatched], left=row["first"], height=0.7, color="none", hatch="///",
+        edgecolor="white", linewidth=0,
+    )  # fmt: skip
+    chains = " and ".join(map(str, row["chains"]))
+    each = f", {1e6 * seconds / row['sweeps']:.2g} µs each" if row["sweeps"] else ""
+    is_late = row["first"] > longest / 2
+    axis.text(
+        row["first"] - space if is_late else row["last"] + space, level,
+        f"{seconds:.2g} s: {row['sweeps']:,} sweeps, {chains} chains{each}",
+        va="center", ha="right" if is_late else "left", fontsize=8,
+    )  # fmt: skip
+
+
+def main(words: list[str]) -> None:
+    given = [word for word in words if not word.startswith("--")]
+    where, folder = given[0] if given else "cpu", Path(given[1]) if len(given) > 1 else None
+    log = (folder or HERE) / f"profile-{where}.json"
+    if "--draw" not in words:
+        log.write_text(json.dumps({"cpu": on_cpu, "gpu": on_gpu}[where](), indent=1) + "\n")
+    if "--measure" not in words:
+        draw(json.loads(log.read_text()), (folder or IMAGES) / f"profile-{where}.png")
 
 
 if __name__ == "__main__":
-    if "--draw" not in sys.argv:
-        LOG.write_text(json.dumps(measured(), indent=1) + "\n")
-    draw(json.loads(LOG.read_text()))
+    main(sys.argv[1:])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the tests read the tables without MkDocs
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 _LINE = re.compile(r"^<!-- measured: (?P<name>[a-z-]+) -->$", re.MULTILINE)
+_BESIDE = ("plain JAX", "annealz, 10 leapfrogs", "BlackJAX SMC", "bare arithmetic")
 _READING = {
     "rbms / annealz": "annealz is faster than rbms by",
     "plain JAX / annealz": "annealz is faster than plain JAX by",
@@ -130,11 +131,31 @@ def _gpu(found: dict[str, Any]) -> str:
 def _others(found: dict[str, Any]) -> str:
     rows = []
     for row in found["results"]["others"]:
-        times = (row["race"][name]["ms_per_step"] for name in ("annealz", "plain JAX"))
-        ratio = "{:.1f}× ({:.1f} … {:.1f})".format(row["ratio"]["ratio"], *row["ratio"]["range"])
-        chains = f"{row['num_chains']:,}"
-        rows.append([row["name"], chains, *(f"{one:.3g}" for one in times), ratio])
-    return _table(["ms per step", "chains", "annealz", "plain JAX", "annealz is faster by"], rows)
+        times = {name: entry["ms_per_step"] for name, entry in row["race"].items()}
+        rows.append([row["name"], f"{row['num_chains']:,}", *_beside(times, 1e3)])
+    header = ["µs per step", "chains", "annealz", *(f"{name}, of it" for name in _BESIDE)]
+    busy = max(row.get("cores_busy_with_other_programs", 0) for row in found["results"]["others"])
+    note = f"\n\nOther programs took up to {busy:.2f} cores meanwhile." if busy > 0.1 else ""
+    return _table(header, rows) + note
+
+
+def _gpu_others(found: dict[str, Any]) -> str:
+    measured = found["device-results"].get("others")
+    if measured is None:
+        return "Not measured yet."
+    rows = []
+    for row in measured:
+        times = {name: one / row["steps"] for name, one in row["seconds"].items()}
+        rows.append([row["name"], f"{row['chains']:,}", *_beside(times, 1e6)])
+    header = ["µs per step", "chains", "annealz", *(f"{name}, of it" for name in _BESIDE)]
+    return _table(header, rows)
+
+
+def _beside(times: dict[str, float], unit: float) -> list[str]:
+    """Of annealz in this unit, and of the others as multiples of it."""
+    own = times["annealz"]
+    shares = (f"{times[name] / own:.2f}×" if name in times else "" for name in _BESIDE)
+    return [f"**{unit * own:.3g}**", *shares]
 
 
 def _estimates(found: dict[str, Any]) -> str:
@@ -172,6 +193,7 @@ TABLES: dict[str, Callable[[dict[str, Any]], str]] = {
     "others": _others,
     "estimates": _estimates,
     "gpu": _gpu,
+    "gpu-others": _gpu_others,
     "gpu-estimates": _gpu_estimates,
 }
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from annealz.core.numerics import add_compensated
-from annealz.engine.gpu.arithmetic import LOG2_E, NARROW, is_one, softplus_difference
+from support.gpu_arithmetic import LOG2_E, NARROW, is_one, softplus_difference
 
 
 def call(entry: str, _text, constants, args, like, aliases, launch) -> Any:
@@ -54,47 +54,79 @@ def _small(constants, launch, count, slots, betas, keys, up, down, *rest):
     return jax.lax.fori_loop(0, count[0], step, tuple(held))
 
 
-def _large(constants, launch, count, slots, betas, keys, up, down, *rest):
-    latent, state, largest, v, posted = rest
+def _large(constants, launch, count, slots, betas, keys, *rest):
+    *arrays, v, posted = rest
     members = constants["MEMBERS"]
     blocks, _, shared = launch
     assert blocks % members == 0
     assert shared <= 232_448
     tiles = constants["UNIT_TILES"], constants["LATENT_TILES"]
-
-    def whole(share, tiles: int, inner: int):
-        """(outputs, inputs) of all members."""
-        share = share[:, :, : 3 * tiles]
-        cut = share.reshape(members, members // 4, inner, 3, tiles, 2, 8, 4, 4).astype(jnp.float32)
-        cut = cut.transpose(3, 0, 4, 6, 1, 8, 2, 7, 5)  # as signed_bytes gives them
-        return cut.reshape(3, 8 * members * tiles, 8 * members * inner)
-
-    up, down = whole(up, tiles[1], tiles[0]), whole(down, tiles[0], tiles[1])
-    (up_scale, h_bias, change), (down_scale, v_bias, v_change) = (
-        a.swapaxes(0, 1).reshape(3, -1) for a in (latent, state)
-    )
-    number, size, num_units = constants["NUM_LATENT"], 8 * tiles[1], len(v_bias)
+    weights = _Weights(constants["NUM_LATENT"], *arrays, apart=tiles)
     nothing = jnp.full((len(slots), members, len(v)), jnp.nan)
-
-    def times(x, terms):
-        first, second, third = (x.astype(jnp.float32) @ term.T for term in terms)
-        return 65536 * first + (256 * second + third)
 
     def step(i, held):
         v, terms, slopes = held
-        h0, h1, v0, v1 = (keys[i, j][:, None] for j in range(4))
-        fields = times(v, up) * up_scale + change
-        h_power = -LOG2_E * (h_bias + betas[i + 1] * fields)
-        is_latent = jnp.arange(members * size) < number
-        h = is_latent & is_one(h0, h1, jnp.arange(members * size, dtype=jnp.uint32), h_power)
-        v_power = -LOG2_E * (v_bias + betas[i + 1] * (times(h, down) * down_scale + v_change))
-        v = is_one(v0, v1, jnp.arange(num_units, dtype=jnp.uint32), v_power).astype(jnp.int8)
-        rest = (fields, h_bias, 0.0, largest[0], h_power)
-        parts = _weigh(betas[i], betas[i + 1], *rest, is_latent, members)
+        v, *parts = weights.step(betas[i], betas[i + 1], keys[i], v, members)
         return v, terms.at[i].set(parts[0].T), slopes.at[i].set(parts[1].T)
 
     v, terms, slopes = jax.lax.fori_loop(0, count[0], step, (v, nothing, nothing))
     return v, posted, terms, slopes
+
+
+def _many(constants, launch, count, slots, betas, keys, *rest):
+    arrays, held = rest[:5], rest[5:]
+    blocks, threads, shared = launch
+    assert (blocks * 128, threads) == (len(held[0]), 384)
+    assert shared <= 232_448
+    up, down = arrays[:2]
+    assert up.shape[:2] == (constants["LATENT_TILES"], constants["UNIT_CHUNKS"])
+    assert down.shape[:2] == (constants["UNIT_TILES"], constants["LATENT_CHUNKS"])
+    weights = _Weights(constants["NUM_LATENT"], *arrays, apart=(1, 1))
+
+    def step(i, held):
+        v, total, carry, *records = held
+        v, terms, slope = weights.step(betas[i], betas[i + 1], keys[i], v)
+        total, carry = add_compensated(total, carry, terms)
+        return (v, total, carry, *_recorded(records, slots[i], (total, carry, slope)))
+
+    return jax.lax.fori_loop(0, count[0], step, held)
+
+
+class _Weights:
+    """Both products of weights of three bytes, and a step with them."""
+
+    def __init__(self, num_latent: int, up, down, latent, state, largest, apart):
+        tiles = [a.shape[2] // 8 for a in (state, latent)]
+        self.up, self.down = _whole(up, tiles[1], apart[0]), _whole(down, tiles[0], apart[1])
+        self.latent, self.state = (a.swapaxes(0, 1).reshape(3, -1) for a in (latent, state))
+        self.num_latent, self.largest = num_latent, largest[0]
+
+    def step(self, beta0, beta1, keys, v, members=None):
+        """The states after a step, and what it adds to log w and the slope, of every member if any."""
+        (up_scale, h_bias, change), (down_scale, v_bias, v_change) = self.latent, self.state
+        h0, h1, v0, v1 = (key[:, None] for key in keys)
+        latent, units = (jnp.arange(len(a), dtype=jnp.uint32) for a in (h_bias, v_bias))
+        fields = _times(v, self.up) * up_scale + change
+        h_power = -LOG2_E * (h_bias + beta1 * fields)
+        is_latent = latent < self.num_latent
+        h = is_latent & is_one(h0, h1, latent, h_power)
+        v_power = -LOG2_E * (v_bias + beta1 * (_times(h, self.down) * down_scale + v_change))
+        v = is_one(v0, v1, units, v_power).astype(jnp.int8)
+        rest = (fields, h_bias, 0.0, self.largest, h_power)
+        return v, *_weigh(beta0, beta1, *rest, is_latent, members)
+
+
+def _whole(share, tiles: int, apart: int):
+    """(3, outputs, inputs) of all shares, as `signed_bytes` gives them."""
+    cut = share[:, :, : 3 * tiles].reshape(len(share), -1, apart, 3, tiles, 2, 8, 4, 4)
+    cut = cut.astype(jnp.float32).transpose(3, 0, 4, 6, 1, 8, 2, 7, 5)
+    return cut.reshape(3, 8 * len(share) * tiles, -1)
+
+
+def _times(x, terms):
+    inputs = x.astype(jnp.float32)[:, : terms.shape[2]]
+    first, second, third = (inputs @ term.T for term in terms)
+    return 65536 * first + (256 * second + third)
 
 
 def _account(_, launch, count, slots, increments, slopes, *held):
@@ -126,4 +158,9 @@ def _recorded(records, slot, values):
     return [a.at[at].set(x, mode="drop") for a, x in zip(records, values, strict=True)]
 
 
-_PROGRAMS = {"small_steps": _small, "large_steps": _large, "account_steps": _account}
+_PROGRAMS = {
+    "small_steps": _small,
+    "large_steps": _large,
+    "account_steps": _account,
+    "many_steps": _many,
+}

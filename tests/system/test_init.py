@@ -70,6 +70,14 @@ def test_import_takes_nothing_heavy_until_a_name_is_asked_for():
     assert python(f"{code}; {dask}").splitlines() == ["[]", "True", "set()"]
 
 
+def test_a_first_estimate_does_not_wait_for_what_it_needs_late():
+    """Packages of a third of a second to a second each, imported on use or in a thread."""
+    late = {"arviz_stats", "blackjax", "matplotlib", "optax", "pandas", "xarray"}
+    late |= {"scipy.integrate", "scipy.interpolate", "scipy.optimize", "scipy.stats"}
+    code = f"import sys, annealz; annealz.estimate_log_z; print(sorted({late} & set(sys.modules)))"
+    assert python(code) == "[]"
+
+
 def test_no_module_at_the_top_has_the_name_of_a_public_thing():
     """So that `annealz.anneal` is the function, whatever was imported first."""
     entries = {entry.stem for entry in SOURCE.parent.iterdir()}

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 
-__all__ = ["by_shape"]
+__all__ = ["by_shape", "shape_key"]
 
 T = TypeVar("T")
 
@@ -30,9 +30,7 @@ def by_shape(function: Callable[..., T]) -> Callable[..., T]:
 
     @functools.wraps(function)
     def call(*arguments: Any) -> T:
-        leaves, structure = jax.tree.flatten(arguments)
-        shapes = tuple(_shape(leaf) if eqx.is_array(leaf) else leaf for leaf in leaves)
-        key = structure, shapes, tuple(map(type, leaves))  # 1 and 1.0 are equal
+        key = shape_key(*arguments)
         try:
             hash(key)
         except TypeError:
@@ -40,6 +38,16 @@ def by_shape(function: Callable[..., T]) -> Callable[..., T]:
         return remembered(*key)
 
     return call
+
+
+def shape_key(*arguments: Any) -> tuple[Any, tuple, tuple]:
+    """Structure, leaves and their types, of arrays the shapes: equal where the same program serves.
+
+    It has a hash where all else than arrays has one.
+    """
+    leaves, structure = jax.tree.flatten(arguments)
+    shapes = tuple(_shape(leaf) if eqx.is_array(leaf) else leaf for leaf in leaves)
+    return structure, shapes, tuple(map(type, leaves))  # 1 and 1.0 are equal
 
 
 def _shape(array: jax.Array) -> jax.ShapeDtypeStruct:

@@ -14,6 +14,7 @@ a start or beside fused steps, it tries none.
 
 import functools
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ from annealz.core.devices import platform
 __all__ = ["Compiled", "numbers_computed", "plain_options", "unsearched_options", "wide_options"]
 
 _Options = dict[str, Any]  # of XLA, for one program
+_one_at_a_time = threading.RLock()
 _LITTLE = 2e6  # numbers, up to which nothing is optimised
 _WIDE: tuple[_Options, ...] = ({"xla_cpu_prefer_vector_width": 512},)
 _UNSEARCHED: tuple[_Options, ...] = ({"xla_gpu_autotune_level": 0},)
@@ -75,6 +77,10 @@ class Compiled:
     def __call__(self, *arguments: Any, work: float = math.inf) -> Any:
         return self._program(work)(*arguments)
 
+    def ahead(self, *arguments: Any, work: float = math.inf) -> None:
+        """Compile the program for these arguments without running it: a later call finds it made."""
+        self._program(work).lower(*arguments).compile()
+
     def lower(self, *arguments: Any) -> Any:
         """The optimised program for these arguments, before it is compiled."""
         return self._program(math.inf).lower(*arguments)
@@ -84,6 +90,10 @@ class Compiled:
         return eqx.filter_eval_shape(self._function, *arguments)
 
     def _program(self, work: float) -> Any:
+        with _one_at_a_time:  # or two threads would make it twice
+            return self._chosen(work)
+
+    def _chosen(self, work: float) -> Any:
         if platform() == "gpu" and not self._is_searched:
             return self._unsearched
         if platform() != "cpu":

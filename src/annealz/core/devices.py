@@ -8,6 +8,7 @@ While runs go to the workers of a cluster, the platform is theirs.
 
 import contextlib
 import contextvars
+import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -19,9 +20,11 @@ __all__ = [
     "Device",
     "Elsewhere",
     "computing_on",
+    "cpu",
     "device_name",
     "is_first",
     "local_devices",
+    "may_start_slowly",
     "num_side_by_side",
     "platform",
     "preferred",
@@ -57,6 +60,14 @@ def platform() -> str:
     return local_devices()[0].platform if elsewhere is None else elsewhere.platform
 
 
+def cpu() -> Device | None:
+    """The processor beside other devices; None where JAX was told to use those alone."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return None
+
+
 def device_name() -> str:
     """The platform and the kind of the devices that compute."""
     elsewhere = _elsewhere.get()
@@ -85,6 +96,12 @@ def num_side_by_side(devices: Sequence[Device]) -> int:
     """How many programs these devices run at a time; a CPU is one device to JAX and has many cores."""
     cores = os.cpu_count() or 1 if devices[0].platform == "cpu" else 1
     return max(len(devices), cores)
+
+
+def may_start_slowly() -> bool:
+    """Whether JAX may have more to start than a CPU: a GPU takes more than a second."""
+    is_installed = importlib.util.find_spec("jax_plugins") is not None
+    return is_installed and jax.config.jax_platforms != "cpu"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def preferred() -> Device | str | None:

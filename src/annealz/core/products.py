@@ -109,9 +109,9 @@ class BinaryProduct(eqx.Module):
         return self.scale * product[:, :outputs]
 
     @property
-    def terms(self) -> tuple[Float[Array, "units outputs"], Float[Array, "units outputs"]]:
-        """High and low, where M is split."""
-        return self._terms(self.matrix)
+    def terms(self) -> tuple[np.ndarray, np.ndarray]:
+        """High and low, where M is split, on the host: no program is compiled for them."""
+        return self._terms(np.asarray(self.matrix))
 
     def _terms(self, both: Any) -> tuple[Any, Any]:
         units, outputs = self.shape

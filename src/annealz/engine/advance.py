@@ -37,6 +37,7 @@ __all__ = [
     "advance",
     "advance_fused",
     "repeat",
+    "round_steps",
     "start",
     "start_reverse",
     "window",
@@ -45,7 +46,7 @@ __all__ = [
 CHUNK_CAPACITY = 32768  # steps a compiled chunk can hold
 RECORD_CAPACITY = 256  # records a compiled chunk can hold
 FUSED_RECORD_CAPACITY = 1024  # of the slope alone
-_ROUND_STEPS = {"gpu": 16}  # steps a round of known length, by platform; elsewhere none
+_ROUND_STEPS = {"gpu": (16, 10, 9, 4)}  # of rounds of known length, by platform; elsewhere none
 
 
 class Block(eqx.Module):
@@ -153,7 +154,7 @@ class _Step(NamedTuple):
 @Compiled
 def advance(
     path, kernel, observers, stream: Stream, block: Block, chunk: Chunk,
-    is_reverse: bool = False, resampling: Resampling | None = None,
+    is_reverse: bool = False, resampling: Resampling | None = None, rounds: int | None = None,
 ):  # fmt: skip
     """The block after the steps of this chunk, and what is recorded on the way."""
     chains = chunk.chains(block)
@@ -175,9 +176,12 @@ def advance(
 
     def steps_to(end, k, block: Block) -> tuple[Block, Record]:
         """The block after steps k + 1 .. end, and the record of the last."""
+        if rounds == 0:
+            return recorded(end, block)
         if not path.is_cheap_to_record:
-            return recorded(end, repeat(plain, k + 1, end, block))
-        block, before = repeat(both, k + 1, end + 1, (block, _unpacked(path, block)))
+            return recorded(end, repeat(plain, k + 1, end, block, rounds))
+        first = block, _unpacked(path, block)
+        block, before = repeat(both, k + 1, end + 1, first, rounds)
         beta = chunk.betas[end - chunk.start]
         return block, _record(path, observers, before, beta, step.is_real)
 
@@ -220,13 +224,25 @@ def _unpacked(path, block: Block) -> Block:
     return eqx.tree_at(lambda b: b.x, block, path.unpack(block.x))
 
 
-def repeat(step, start, stop, block: Any) -> Any:
-    """step(stop - 1, … step(start, block)).
+def round_steps(path, every: int) -> int | None:
+    """The length of rounds in which the steps up to a recorded one ask the host least often.
+
+    None where they are not taken in rounds, 0 where every step is recorded. Of a path that is not cheap to
+    record the recorded step is apart.
+    """
+    sizes, count = _ROUND_STEPS.get(platform()), every - (not path.is_cheap_to_record)
+    if sizes is None or every == 1:
+        return None if sizes is None else 0
+    return min(sizes, key=lambda n: count // n + count % n)  # few sizes: each is another program
+
+
+def repeat(step, start, stop, block: Any, size: int | None = None) -> Any:
+    """step(stop - 1, … step(start, block)), in rounds of this size, by default of the most steps.
 
     At every turn of a loop of unknown length a GPU asks the host whether to go on, which costs a
     fifth of a small step. So most of the steps are taken in rounds of known length.
     """
-    size = _ROUND_STEPS.get(platform())
+    size = size or max(_ROUND_STEPS.get(platform(), (0,))) or None
     if size is not None:
         rounds = (stop - start) // size
 

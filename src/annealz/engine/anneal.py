@@ -49,7 +49,7 @@ from annealz.schedules.schedule import Schedule
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Progress", "anneal"]
+__all__ = ["Progress", "anneal", "usual_spacing"]
 
 _NUM_RECORDS = 1000  # recorded steps by default
 
@@ -156,7 +156,7 @@ def anneal(
         num_chains,
         check_seed(seed),
         purpose,
-        record_every or -(-schedule.num_steps // _NUM_RECORDS),
+        record_every or usual_spacing(schedule.num_steps),
         reverse,
         resample,
     )
@@ -167,6 +167,11 @@ def anneal(
     with open_blocks(work) as blocks:
         pace = Pace(chunk_steps, blocks.span_seconds, work.first_steps)
         return _run(work, blocks, draws, Saver(kept, checkpoint_seconds), pace, on_progress)
+
+
+def usual_spacing(num_steps: int) -> int:
+    """Steps between records, where nothing else is asked for."""
+    return -(-num_steps // _NUM_RECORDS)
 
 
 def _kept(work: Work, path: Path, draws: tuple) -> tuple[Work, Checkpoint]:

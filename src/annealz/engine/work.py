@@ -19,6 +19,7 @@ from annealz.engine.advance import (
     Record,
     advance,
     advance_fused,
+    round_steps,
     start,
     start_reverse,
     window,
@@ -196,29 +197,45 @@ class Work:
 
     def advance(self, given: tuple, i: int, block: Block, step: int, stop: int, *_: Any):
         """Block i after steps step + 1 .. stop, and its part of the records of them."""
-        path, kernel, observers, stream, fused = given
+        program, arguments = self._advance(given, i, block, step, stop)
+        if program is advance_fused:
+            block, record = _fused(*arguments)
+        else:
+            block, record = jax.block_until_ready(program(*arguments, work=self.size))
+        count = len(recorded_steps(step, stop, self.every, self.num_steps))
+        record = jax.tree.map(lambda a: a[:count], jax.device_get(record))
         first, width = self.blocks[0][i], self.blocks[1]
+        return block, Part(record, tally(block, min(width, self.num_chains - first)))
+
+    def _advance(
+        self, given: tuple, i: int, block: Block, step: int, stop: int
+    ) -> tuple[Compiled, tuple]:
+        """What takes these steps of block i, and what it is given."""
+        path, kernel, observers, stream, fused = given
         chunk = Chunk(
-            np.int32(first),
+            np.int32(self.blocks[0][i]),
             np.int32(self.num_chains),
             window(self.betas, step),
             *map(np.int32, (step, stop, self.every, self.num_steps)),
         )
         if fused is not None:
-            block, record = _fused(fused, path, stream, block, chunk)
-        else:
-            mode = self.is_reverse, self.resampling
-            taken = advance(path, kernel, observers, stream, block, chunk, *mode, work=self.size)
-            block, record = jax.block_until_ready(taken)
-        count = len(recorded_steps(step, stop, self.every, self.num_steps))
-        record = jax.tree.map(lambda a: a[:count], jax.device_get(record))
-        return block, Part(record, tally(block, min(width, self.num_chains - first)))
+            return advance_fused, (fused, path, stream, block, chunk)
+        mode = self.is_reverse, self.resampling, round_steps(path, self.every)
+        return advance, (path, kernel, observers, stream, block, chunk, *mode)
+
+    def compile(self) -> None:
+        """Make the programs of its blocks, in this process, without taking a step."""
+        draws = self.draws_like if self.is_reverse else None
+        draws = None if draws is None else np.zeros(draws.shape, draws.dtype)
+        block = self.first(self.given, 0, draws)
+        program, arguments = self._advance(self.given, 0, block, 0, 1)
+        program.ahead(*arguments, work=self.size)
 
 
-def _fused(fused, path, stream: Stream, block: Block, chunk: Chunk):
+def _fused(*arguments: Any) -> tuple[Block, Record]:
     """Fused steps; where the device cannot take them, a sentence that says how to do without."""
     try:
-        return jax.block_until_ready(advance_fused(fused, path, stream, block, chunk))
+        return jax.block_until_ready(advance_fused(*arguments))
     except Exception as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(

@@ -53,6 +53,7 @@ _EFFECTIVE = 0.5  # of the chains, on the next temperature
 _NUM_KNOTS = 33  # of what is frozen, whatever the number of temperatures: one compiled program
 _LEAST_SPACING = 1e-4  # between temperatures, of the lower one
 _PRIOR_CHAINS = 8  # that vote for the scales of the temperature before
+_SEEN = 8  # states that are kept of every temperature
 
 
 class Tuning(eqx.Module):
@@ -125,6 +126,8 @@ class Adaptation(NamedTuple):
     x: jax.Array
     betas: np.ndarray
     """The temperatures, from 0 to 1."""
+    seen: np.ndarray
+    """(states, ...): some of every temperature but the last, where they were before they were resampled."""
     log_ratio: float
     """log of Z_1 / Z_0 by the way, rough."""
     sweeps: int
@@ -175,7 +178,7 @@ def adapt(
     x = programs.sample(path, stream, np.int32(0), chains, work=work)
     dim = path.dim_of(x)
     log_step, log_scales = np.log(dim**-0.25), np.zeros(dim)
-    beta, log_ratio, temperatures = 0.0, 0.0, []
+    beta, log_ratio, temperatures, seen = 0.0, 0.0, [], []
     while True:
         here = _Temperature(*(on_device(a) for a in (beta, log_step, log_scales)))
         done = np.int32(len(temperatures) * sweeps)
@@ -183,6 +186,7 @@ def adapt(
         temperatures.append(_Temperature(beta, float(log_step), log_scales))
         if beta == 1:
             break
+        seen.append(np.asarray(x)[:: max(count // _SEEN, 1)][:_SEEN])
         try:
             beta, log_weights = _next(path, x, beta, len(temperatures))
         except ValueError as error:
@@ -198,6 +202,7 @@ def adapt(
         _frozen(temperatures),
         x,
         np.array([one.beta for one in temperatures]),
+        np.concatenate(seen),
         log_ratio,
         len(temperatures) * sweeps * count,
         count,

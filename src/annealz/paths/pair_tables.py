@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from annealz.core.arrays import on_device
-from annealz.paths.pairs import AbstractPairPath
+from annealz.paths.pairs import AbstractPairPath, neighbours_of
 
 __all__ = ["PairTablePath"]
 
@@ -57,17 +57,14 @@ class PairTablePath(AbstractPairPath):
         """With couplings (units, states, units, states), symmetric, and fields (units, states)."""
         given = np.asarray(couplings)
         num_units, num_states = given.shape[:2]
-        is_coupled = (given != 0).any((1, 3))
-        degree = max(int(is_coupled.sum(1).max()), 1)
-        if degree > _DENSE * num_units:
+        near = neighbours_of((given != 0).any((1, 3)))
+        if near.shape[1] > _DENSE * num_units:
             return cls._of(base, start, np.moveaxis(given, 1, 3), None, fields)
-        neighbours = np.zeros((num_units, degree), np.int32)
-        tables = np.zeros((num_units, degree, num_states, num_states), np.float32)
-        for unit in range(num_units):
-            near = np.flatnonzero(is_coupled[unit])
-            neighbours[unit, : near.size] = near
-            tables[unit, : near.size] = np.moveaxis(given[unit][:, near], 0, -1)
-        return cls._of(base, start, tables, on_device(neighbours, np.int32), fields)
+        is_there, near = near < num_units, near * (near < num_units)
+        tables = np.zeros((*near.shape, num_states, num_states), np.float32)
+        for unit, (is_one, others) in enumerate(zip(is_there, near, strict=True)):
+            tables[unit, is_one] = np.moveaxis(given[unit][:, others[is_one]], 0, -1)
+        return cls._of(base, start, tables, on_device(near, np.int32), fields)
 
     @classmethod
     def _of(cls, base, start, tables: np.ndarray, neighbours, fields) -> Self:

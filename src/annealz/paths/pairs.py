@@ -11,6 +11,8 @@ for every two states. Given all others unit i has the logits
 
     C(x)           = sum_{i<j} J_ij [x_i = x_j]
     (1-beta) b_A[i, k] + beta (h[i, k] + sum_j J_ij [x_j = k])
+
+a sum over the neighbours alone where units have few of them, and a product with all couplings elsewhere.
 """
 
 import abc
@@ -20,14 +22,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.core.units import SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
 
-__all__ = ["AbstractPairPath", "PairPath"]
+__all__ = ["AbstractPairPath", "PairPath", "neighbours_of"]
+
+_SPARSE = 1 / 16  # of the units, coupled with one of them: up to there only these are held
 
 
 class AbstractPairPath(AbstractPath):
@@ -103,34 +107,60 @@ class PairPath(AbstractPairPath):
 
     base: Any
     start: Float[Array, "units states"]
-    couplings: Float[Array, "units units"]
+    couplings: Float[Array, "units degree"]
+    """With the neighbours, or with all units in order."""
+    neighbours: Int[Array, "units degree"] | None
     change: Float[Array, "units states"]
     offset: Float[Array, ""]
 
     def __init__(self, base, start, couplings, fields, offset: float = 0.0):
-        self.base, self.start, self.couplings = base, on_device(start), on_device(couplings)
+        given = np.asarray(couplings, np.float32)
+        near = neighbours_of(given != 0)
+        if near.shape[1] <= _SPARSE * len(given):
+            is_there, near = near < len(given), near * (near < len(given))
+            given = np.where(is_there, np.take_along_axis(given, near, 1), 0)
+            self.neighbours = on_device(near, np.int32)
+        else:
+            self.neighbours = None
+        self.base, self.start, self.couplings = base, on_device(start), on_device(given)
         change = np.asarray(fields, np.float32) - np.asarray(start, np.float32)
         self.change, self.offset = on_device(change), on_device(offset)
 
     def slope(self, x, beta):
         hot = self._hot(x)
-        return (hot * (0.5 * self._sums(hot, self.couplings) + self.change)).sum(
-            (-2, -1)
-        ) + self.offset
+        if self.neighbours is None:
+            halves = 0.5 * self._sums(hot, self.couplings)
+            return (hot * (halves + self.change)).sum((-2, -1)) + self.offset
+        agree = x[:, self.neighbours] == x[..., None]
+        pairs = jnp.where(agree, self.couplings, 0).sum((-2, -1))
+        return 0.5 * pairs + (hot * self.change).sum((-2, -1)) + self.offset
 
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
-        sums = self._sums(self._hot(x), self.couplings[:, sites])
+        if self.neighbours is None:
+            sums = self._sums(self._hot(x), self.couplings[:, sites])
+        else:
+            near = self._hot(x[:, self.neighbours[sites]])  # (chains, sites, degree, states)
+            sums = (near * self.couplings[sites][..., None]).sum(2)
         return self.start[sites] + beta * (sums + self.change[sites])
 
     def exact_energies(self, states: np.ndarray) -> np.ndarray:
         couplings, fields = np.asarray(self.couplings, np.float64), self._exact_fields()
         energies = np.full(len(states), float(self.offset))
-        for k in range(self.num_states):
-            hot = (states == k).astype(np.float64)
-            energies += ((hot @ couplings / 2 + fields[:, k]) * hot).sum(-1)
+        energies += np.take_along_axis(fields, states.T, 1).sum(0)
+        for unit, row in enumerate(couplings):
+            others = states if self.neighbours is None else states[:, self.neighbours[unit]]
+            energies += (others == states[:, [unit]]) @ row / 2
         return energies
 
     def _sums(self, hot, couplings):
         """sum_j J_ij [x_j = k], (chains, sites, states)."""
         highest = jax.lax.Precision.HIGHEST
         return jnp.einsum("cjk,js->csk", hot, couplings, precision=highest)
+
+
+def neighbours_of(is_coupled: np.ndarray) -> np.ndarray:
+    """(units, degree), the neighbours of every unit; filled up with the number of units."""
+    count = len(is_coupled)
+    degree = max(int(is_coupled.sum(1).max()), 1)
+    numbered = np.where(is_coupled, np.arange(count), count)
+    return np.sort(numbered, axis=1)[:, :degree]

@@ -1,9 +1,9 @@
 """Where a model is computed: a density that is too small for a GPU, on the CPU beside it.
 
-A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size; a core computes
-about a million numbers in that time. So a density whose chains take less than a million numbers per sweep
-goes to the CPU, also where there is a GPU: later calls take half of the time, first ones a fifth, because
-programs of a CPU are compiled sooner. What is set by `jax.default_device`, or by a cluster, is respected.
+A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size. A core
+computes about a million numbers in that time. So a density whose chains take less than a million numbers
+per sweep goes to the CPU, also where there is a GPU. Programs of a CPU are compiled sooner, too. A device
+that JAX was set to prefer is kept, and so is a cluster.
 """
 
 import contextlib
@@ -13,9 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import jax
-
-from annealz.core.devices import platform, preferred, preferring
+from annealz.core.devices import cpu, platform, preferred, preferring
 from annealz.engine.cluster.current import current_cluster
 from annealz.models.formats.load import load_model
 
@@ -34,10 +32,8 @@ def placed(model: Any, num_chains: int | None) -> AbstractContextManager[Any]:
     size = getattr(model, "evaluation_size", None)
     if size is None or size * (num_chains or model.usual_chains) > _NUMBERS:
         return contextlib.nullcontext()
-    try:
-        return preferring(jax.local_devices(backend="cpu")[0])
-    except RuntimeError:  # JAX was told to use the GPU alone
-        return contextlib.nullcontext()
+    beside = cpu()
+    return contextlib.nullcontext() if beside is None else preferring(beside)
 
 
 def well_placed(function: Callable[Given, Result]) -> Callable[Given, Result]:

@@ -31,6 +31,7 @@ from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.schedule import Schedule
 from annealz.workflows.advice import whole_seconds
+from annealz.workflows.ahead import Ahead
 from annealz.workflows.estimate import Estimate
 from annealz.workflows.folder import RunFolder
 from annealz.workflows.length import RUN_SHARE, TIME_RESERVE, opinion_chains
@@ -62,7 +63,9 @@ class Runner:
         folder,
         on_progress,
         second_schedule: Schedule | None = None,
+        ahead: Ahead | None = None,
     ):
+        self.ahead = ahead or Ahead()
         self.second_schedule = second_schedule
         self.settings, self.problem, self.schedule = settings, problem, schedule
         self.folder: RunFolder | None = folder
@@ -95,6 +98,7 @@ class Runner:
 
     def forward(self) -> Run:
         runs: list[Run] = []
+        self.ahead.wait("run")
         while count := _next_part(self.settings, runs):
             part = len(runs) + 1
             left = self.settings.num_chains - sum(run.num_chains for run in runs)
@@ -149,6 +153,7 @@ class Runner:
         assert self.second_schedule is not None
         resample = self.settings.resample
         begin(self.on_progress, "second")
+        self.ahead.wait("second")
         return self._quiet(
             "second",
             path=self.problem.second_states,
@@ -184,6 +189,7 @@ class Runner:
             work = probed.size * own.sweep_size  # the density is evaluated
             start = np.asarray(programs.state(own, bits, place, work=work))
         begin(self.on_progress, "probe")
+        self.ahead.wait("probe")
         return self._quiet(
             "probe",
             num_chains=probed.size,

@@ -39,7 +39,7 @@ from annealz.estimators.kind import Kind
 from annealz.estimators.status import Status, status_of
 from annealz.paths.tempered import ZERO_DENSITY
 
-__all__ = ["Probe", "SecondOpinion", "compare_opinions", "probed_chains"]
+__all__ = ["Probe", "SecondOpinion", "compare_opinions", "num_probed", "probed_chains"]
 
 _MAX_HIGHER, _MAX_LOWER = 2.5, 3.0  # standard errors
 _LEAST_DIFFERENCE = 0.01  # nats: below, rounding and nothing else
@@ -145,19 +145,23 @@ class Probe:
         return float(np.exp(min(log_mean - self.log_ratio, 0.0)))
 
 
+def num_probed(num_second: int) -> int:
+    """How many of so many second chains are probed."""
+    return max(num_second // 2, min(num_second, _LEAST_PROBED))
+
+
 def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
     """Second chains whose ends are probed, and log(N2 c_i) of each: by flattened weights, so that a few
     chains of large weight do not stand for all. Some of them have weight.
     """
-    size, log_weights = second.num_chains, second.log_weights
-    count = max(size // 2, min(size, _LEAST_PROBED))
+    log_weights, count = second.log_weights, num_probed(second.num_chains)
     is_alive = log_weights > ZERO_DENSITY / 2
-    chances = np.zeros(size)  # from where the density is zero no way leads back
+    chances = np.zeros(log_weights.size)  # from where the density is zero no way leads back
     chances[is_alive] = flattened(log_weights[is_alive], min(count, is_alive.sum()))
     generator = np.random.default_rng(derive_seed(second.seed, "probed"))
     with np.errstate(divide="ignore"):
         chains = resample(np.log(chances), generator, count)
-    return chains, np.log(size * chances[chains])
+    return chains, np.log(log_weights.size * chances[chains])
 
 
 def compare_opinions(

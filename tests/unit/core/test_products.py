@@ -9,7 +9,9 @@ from annealz.core.products import BinaryProduct
 from annealz.engine import advance
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
+from annealz.kernels.hais import HAIS
 from annealz.models.exact import exact_log_z
+from annealz.models.log_density import LogDensity
 from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
@@ -96,7 +98,19 @@ def gpu_forms(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         BinaryProduct, "__init__", lambda self, matrix: whole(self, matrix, is_split=True)
     )
-    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): 4})
+    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): (4,)})
+
+
+@pytest.mark.parametrize(("every", "cheap", "apart"), [(10, 10, 9), (18, 9, 16), (1, 0, 0)])
+def test_rounds_are_as_long_as_the_way_to_a_record(every, cheap, apart, monkeypatch):
+    """Every default run of 10,000 steps: one round of known length up to each record."""
+    sizes = advance._ROUND_STEPS["gpu"]
+    monkeypatch.setattr(advance, "_ROUND_STEPS", {jax.default_backend(): sizes})
+    path = GeometricPath(BernoulliBase.uniform(3), random_rbm(2, 3, 1.0))
+    model = LogDensity(lambda x: -jnp.sum(x**2), dim=2)
+    carrying = HAIS(step_size=0.5).extend(model.path(model.choose_base("standard")))
+    assert advance.round_steps(carrying, every) == cheap
+    assert advance.round_steps(path, every) == apart
 
 
 @pytest.mark.parametrize("marginal", ["visible", "hidden"])
@@ -115,7 +129,7 @@ def test_the_engine_in_the_forms_of_a_gpu(gpu_forms, marginal: str, seed: int):
             record_every=r,
             chunk_steps=c,
         )
-        for n, c, r in ((4000, None, 10), (2000, 7, 10), (2000, 33, 50))  # in blocks of 1,000
+        for n, c, r in ((4000, None, 10), (2000, 7, 1), (2000, 33, 50))  # in blocks of 1,000
     ]
     for run in runs[1:]:
         np.testing.assert_array_equal(run.log_weights, runs[0].log_weights[:2000])

@@ -4,7 +4,6 @@ On a GPU the programs themselves are checked by test_fused_gpu.py.
 """
 
 import importlib
-import sys
 
 import equinox as eqx
 import jax
@@ -15,8 +14,7 @@ import pytest
 from annealz.core.products import BinaryProduct
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
-from annealz.engine.gpu import choose_fused, cuda, large, small
-from annealz.engine.gpu.arithmetic import NARROW, softplus_difference
+from annealz.engine.gpu import choose_fused, cuda
 from annealz.engine.gpu.chunk import Chains, Span, largest_field
 from annealz.engine.gpu.integers import signed_bytes
 from annealz.engine.gpu.large import LargeSteps
@@ -31,6 +29,7 @@ from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from annealz.testing import GaussianPath, PerfectKernel, default_seed, random_rbm
 from support import emulate_cuda
+from support.gpu_arithmetic import NARROW, softplus_difference
 
 WORK = importlib.import_module("annealz.engine.work")
 
@@ -40,8 +39,11 @@ def path_of(num_hidden: int, num_visible: int, scale=0.3, marginal="visible") ->
     return GeometricPath(base, random_rbm(num_hidden, num_visible, scale), marginal)
 
 
+KINDS = {"small": SmallSteps, "large": LargeSteps, "many": ManySteps}
+
+
 def fuse(path: GeometricPath, kind: str):
-    return SmallSteps(path) if kind == "small" else LargeSteps(path, 64)
+    return KINDS[kind].of(path, 64)
 
 
 @pytest.fixture
@@ -64,6 +66,8 @@ SHAPES = [
     ("small", (7, 50), "hidden"),
     ("large", (40, 70), "visible"),
     ("large", (70, 40), "hidden"),
+    ("many", (40, 70), "visible"),
+    ("many", (70, 40), "hidden"),
 ]
 
 
@@ -71,7 +75,7 @@ SHAPES = [
 @pytest.mark.parametrize(("kind", "shape", "marginal"), SHAPES)
 def test_steps_agree_with_the_engine(kind, shape, marginal, monkeypatch: pytest.MonkeyPatch):
     """States are equal, log weights and records up to rounding; chunks change no bit."""
-    path = path_of(*shape, scale=0.15 if kind == "large" else 0.3, marginal=marginal)
+    path = path_of(*shape, scale=0.3 if kind == "small" else 0.15, marginal=marginal)
     options = {"num_chains": 21, "seed": default_seed(), "record_every": 3}
     plain = anneal(path, BlockGibbs(), linear(10), **options)
     monkeypatch.setattr(WORK, "choose_fused", lambda path, *_: fuse(path, kind))
@@ -91,7 +95,7 @@ def test_steps_agree_with_the_engine(kind, shape, marginal, monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("kind", ["small", "large"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_reverse_agrees_with_the_engine(kind, monkeypatch: pytest.MonkeyPatch):
     path = path_of(20, 70)
     draws = np.random.default_rng(default_seed()).integers(0, 2, (12, 70)).astype(np.float32)
@@ -105,7 +109,7 @@ def test_reverse_agrees_with_the_engine(kind, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("kind", ["small", "large"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_no_chain_depends_on_its_neighbours(kind):
     """Any chains may be run together: every bit of each stays the same."""
     path, stream, i = path_of(20, 70), Stream(default_seed(), "anneal"), jnp.int32
@@ -124,7 +128,7 @@ def test_no_chain_depends_on_its_neighbours(kind):
 
 
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("kind", ["small", "large"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_draws_are_those_of_exact_arithmetic(kind):
     """One step from given states: the bits of a float64 step, all but one in a million."""
     path = path_of(24, 90, 0.5)
@@ -216,15 +220,53 @@ def test_what_fits_into_a_multiprocessor():
         ((63, 400), True),
         ((64, 30), False),
     ]:
-        assert small.fits(path_of(*shape)) == is_small
+        assert SmallSteps.fits(path_of(*shape), 1000, 132) == is_small
     for shape, is_large in [
         ((639, 784), True),
         ((640, 784), False),
         ((30, 1024), True),
         ((30, 1025), False),
     ]:
-        assert large.fits(path_of(*shape), 132) == is_large
-    assert not large.fits(path_of(500, 784), 12)
+        assert LargeSteps.fits(path_of(*shape), 1000, 132) == is_large
+    assert not LargeSteps.fits(path_of(500, 784), 1000, 12)
+    for shape, is_many in [
+        ((1023, 1024), True),
+        ((1024, 784), False),
+        ((30, 1024), True),
+        ((30, 1025), False),
+    ]:
+        assert ManySteps.fits(path_of(*shape), 20_000, 132) == is_many
+
+
+class Compiler:
+    """In the place of NVRTC, which needs no GPU but comes with JAX for one: says what it was given."""
+
+    count = minor = 0
+
+    def nvrtcVersion(self, major, minor) -> int:
+        major._obj.value, minor._obj.value = 13, self.minor
+        return 0
+
+    def nvrtcCreateProgram(self, _program, text, *_) -> int:
+        self.text = text
+        return 0
+
+    def nvrtcCompileProgram(self, _program, count, options) -> int:
+        self.count += 1
+        given = b" ".join(options[i] for i in range(count))
+        self.made = b"%s %s of 13.%d" % (self.text, given, self.minor)
+        return 0
+
+    def nvrtcGetPTXSize(self, _program, size) -> int:
+        size._obj.value = len(self.made) + 1
+        return 0
+
+    def nvrtcGetPTX(self, _program, text) -> int:
+        text.value = self.made
+        return 0
+
+    def nvrtcDestroyProgram(self, _program) -> int:
+        return 0
 
 
 class TestCompiler:
@@ -243,6 +285,27 @@ class TestCompiler:
         with pytest.raises(RuntimeError, match="NVRTC is not installed"):
             cuda._compiled("", ())
         assert not cuda.is_usable()
+
+    def test_what_it_made_is_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path):
+        """For the next process, by text, sizes and version of the compiler."""
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+        compiler = Compiler()
+        monkeypatch.setattr(cuda, "_library", lambda: compiler)
+
+        def compiled(text: str = "text", **constants: int) -> str:
+            cuda._compiled.cache_clear()  # as the next process
+            return cuda._compiled(text, tuple(constants.items()))
+
+        first = compiled(SIZE=3)
+        assert first == "text --gpu-architecture=compute_90a -DSIZE=3 of 13.0"
+        assert (compiled(SIZE=3), compiler.count) == (first, 1)
+        assert (compiled(SIZE=4) == first, compiler.count) == (False, 2)
+        assert (compiled("other", SIZE=3) == first, compiler.count) == (False, 3)
+        compiler.minor = 1
+        assert (compiled(SIZE=3) == first, compiler.count) == (False, 4)
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "")
+        assert compiled(SIZE=3) == compiled(SIZE=3)
+        assert compiler.count == 6
 
     def test_xla_does_not_know_the_call(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(cuda, "_compiled", lambda *_: "a program")
@@ -285,7 +348,9 @@ class TestChoice:
     def test_by_the_number_of_chains(self):
         assert isinstance(self.choose(path_of(500, 784), num_chains=16384), ManySteps)
         assert isinstance(self.choose(path_of(20, 784), num_chains=16384), SmallSteps)
-        assert self.choose(path_of(800, 784), num_chains=16384) is None
+        assert isinstance(self.choose(path_of(800, 784), num_chains=16384), ManySteps)
+        assert self.choose(path_of(800, 784), num_chains=1000) is None
+        assert self.choose(path_of(1100, 784), num_chains=16384) is None
 
     def test_prepared_once_a_path(self):
         path, other, third = (path_of(20, 30) for _ in range(3))
@@ -312,13 +377,6 @@ class TestChoice:
         monkeypatch.setattr(cuda, "is_usable", lambda: False)
         for hidden, num_chains in [(5, 10), (500, 10), (500, 20_000)]:
             assert self.choose(path_of(hidden, 784), num_chains=num_chains) is None
-
-    def test_not_many_without_pallas(self, monkeypatch: pytest.MonkeyPatch):
-        """JAX may take its experimental parts away."""
-        monkeypatch.delitem(sys.modules, "annealz.engine.gpu.many")
-        monkeypatch.setitem(sys.modules, "jax.experimental.pallas", None)
-        assert self.choose(path_of(500, 784), num_chains=20_000) is None
-        assert isinstance(self.choose(path_of(500, 784)), LargeSteps)
 
     def test_not_where_the_path_has_a_constant(self):
         base = BernoulliBase.from_logits(np.zeros(9))

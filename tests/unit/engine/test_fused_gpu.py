@@ -9,6 +9,7 @@ import pytest
 
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
+from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chunk import Chains, Span
 from annealz.engine.gpu.large import LargeSteps
 from annealz.engine.gpu.many import ManySteps
@@ -35,6 +36,8 @@ SHAPES = [  # random models, so that programs are compiled for other numbers of 
     ("small", "63x400"),
     ("large", "600x784"),
     ("large", "130x1000"),
+    ("many", "800x784"),
+    ("many", "130x1000"),
 ]
 MODELS = ["mnist-cd25-20", "mnist-pcd-20", "mnist-cd1-20"]
 
@@ -45,12 +48,11 @@ def path_of(name: str) -> GeometricPath:
     return GeometricPath(choose_base(model), model)
 
 
+KINDS = {"small": SmallSteps, "large": LargeSteps, "many": ManySteps}
+
+
 def fuse(path: GeometricPath, kind: str):
-    if kind == "small":
-        return SmallSteps(path)
-    if kind == "many":
-        return ManySteps(path)
-    return LargeSteps(path, jax.local_devices()[0].core_count)
+    return KINDS[kind].of(path, jax.local_devices()[0].core_count)
 
 
 def begin(path: GeometricPath, stream: Stream, count: int) -> Chains:
@@ -153,7 +155,7 @@ def test_every_time_the_same_bits(kind, name, count):
             assert all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-@pytest.mark.parametrize("kind", ["small", "large", "many"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_twenty_seeds_against_exact_log_z(kind, name, monkeypatch: pytest.MonkeyPatch):
     model, meta = load_binary(name)
@@ -167,3 +169,14 @@ def test_twenty_seeds_against_exact_log_z(kind, name, monkeypatch: pytest.Monkey
     std_err = np.std(ratios, ddof=1) / np.sqrt(20)
     print(f"{kind} {name}: Z-hat / Z = {np.mean(ratios):.4f} ± {std_err:.4f} over 20 seeds")
     assert_within_mc_error(np.mean(ratios), 1.0, std_err, alpha=1e-3, num_replicates=20)
+
+
+def test_what_the_compiler_made_is_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    """By the next process, which compiles nothing."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+    cuda._compiled.cache_clear()
+    made = cuda._compiled(cuda._PROBE, (("SIZE", 3),))
+    cuda._compiled.cache_clear()
+    monkeypatch.setattr(cuda, "_made", lambda *_: pytest.fail("compiled again"))
+    assert cuda._compiled(cuda._PROBE, (("SIZE", 3),)) == made
+    assert ".entry probe" in made

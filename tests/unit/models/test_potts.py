@@ -81,6 +81,30 @@ def test_logits_are_those_of_the_conditionals(model: annealz.Potts):
         np.testing.assert_allclose(got, law, atol=1e-5)
 
 
+def test_few_neighbours_are_those_of_all_couplings():
+    """A ring with chords, two to four neighbours among 64 units: sums are over these alone."""
+    rng, size = np.random.default_rng(0), 64
+    couplings = np.zeros((size, size))
+    for i, j in [*((i, (i + 1) % size) for i in range(size)), (0, 9), (0, 20), (5, 30)]:
+        couplings[i, j] = couplings[j, i] = rng.normal()
+    model = annealz.Potts(couplings, 3, rng.normal(0, 0.5, (size, 3)))
+    path = model.path(model.flat_base())
+    assert path.couplings.shape == (size, 4)
+    assert path.neighbours is not None
+    states = rng.integers(0, 3, (20, size))
+    same = states[:, :, None] == states[:, None]
+    fields = np.asarray(model.fields, np.float64)[np.arange(size), states].sum(1)
+    energies = (same * np.float32(couplings)).sum((1, 2)) / 2 + fields
+    x = jnp.asarray(states, jnp.float32)
+    assert path.exact_energies(states) == pytest.approx(energies, abs=1e-6)
+    assert np.asarray(path.slope(x, 0.5)) == pytest.approx(energies, abs=1e-4)
+    sites = np.array([0, 7, 63])
+    hot = states[:, :, None] == np.arange(3)
+    logits = np.einsum("cjk,js->csk", hot, couplings[:, sites]) + np.asarray(model.fields)[sites]
+    found = np.asarray(path.site_logits(x, sites, jnp.float32(1)))
+    assert found == pytest.approx(logits, abs=1e-5)
+
+
 def test_one_number_a_pair_is_a_case_of_a_table():
     pairs = np.float32(np.triu(GENERATOR.normal(0, 0.8, (4, 4)), 1))
     pairs = pairs + pairs.T

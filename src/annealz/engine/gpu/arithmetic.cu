@@ -1,4 +1,21 @@
-// What all programs compute of a unit, as arithmetic.py does, in single instructions of a GPU where it has them.
+// What all programs share: barriers, and what they compute of a unit, in forms that take few instructions.
+//
+// Draws are those of core/random.py: with f = 2^32 u and e = exp(-logit),
+//
+//     u (1 + e) <= 1     as     f + f e <= 2^32
+//
+// and e = 2^(-logit log2(e)), for which there is one instruction. The difference of softplus is that of core/numerics.py,
+// log1p(x) with x = n / d, where t is the step, turned towards the sign of -low,
+//
+//     d = 1 + exp(-|low|),     n = exp(-|low|) expm1(t) = exp(t - |low|) - exp(-|low|)
+//
+// The first form of n is taken where |t| < 1/2, with expm1 as a series of eight terms. And
+//
+//     log1p(x) = log(d + n) - log(d) = 2 artanh(s),     s = n / (2 d + n)
+//
+// the last as a series of five terms where |s| < 1/9. Where all steps are known to be small, seven and three terms do, and
+// nothing else is computed. What comes back is within 4e-7 of the exact value, relative to it or to the step, or infinite
+// where the step is beyond float32.
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -65,4 +82,19 @@ __device__ __forceinline__ void add_compensated(float &total, float &carry, floa
     const float sum = total + increment, back = sum - total;
     carry += (total - (sum - back)) + (increment - back);
     total = sum;
+}
+
+// Barriers in shared memory, which a warp arrives at and all wait for.
+__device__ __forceinline__ void initiate(u32 barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void arrive(u32 barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void wait(u32 barrier, u32 parity) {
+    asm volatile("{\n.reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra AGAIN;\n}"
+                 ::"r"(barrier), "r"(parity) : "memory");
 }

@@ -11,7 +11,6 @@ runs of an estimate share the arrays of a path, and so the last ones are kept.
 """
 
 import os
-from typing import Literal
 
 import jax
 
@@ -19,18 +18,15 @@ from annealz.core.devices import local_devices
 from annealz.core.recent import Recent
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.large import LargeSteps
-from annealz.engine.gpu.large import fits as fits_large
+from annealz.engine.gpu.many import ManySteps
 from annealz.engine.gpu.small import SmallSteps
-from annealz.engine.gpu.small import fits as fits_small
 from annealz.engine.observers import Slope
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
 
 __all__ = ["choose_fused", "has_fused_steps"]
 
-_FEW_CHAINS = 12_288  # per block, of the larger models: up to so many are run faster by groups
-_OLDEST_JAX = (0, 10)  # whose Mosaic can do what streaming weights need
-Kind = Literal["small", "large", "many"]
+_KINDS = (SmallSteps, LargeSteps, ManySteps)
 _steps = Recent(4)  # of the first path, and of those that a second opinion could take
 _CAPABILITY = "9.0"  # of NVIDIA's GPUs, on which the fused steps were measured
 
@@ -53,33 +49,8 @@ def choose_fused(path, kernel, observers, resampling, num_chains: int):
         return None
     if not has_fused_steps():
         return None
-    device = local_devices()[0]
-    kind = _kind(path, num_chains, device.core_count)
-    return None if kind is None else _prepared(kind, path, device.core_count)
-
-
-def _kind(path: GeometricPath, num_chains: int, num_processors: int) -> Kind | None:
-    if fits_small(path):
-        return "small"
-    if num_chains <= _FEW_CHAINS:
-        return "large" if fits_large(path, num_processors) else None
-    if jax.__version_info__ < _OLDEST_JAX:
+    count = local_devices()[0].core_count
+    kind = next((kind for kind in _KINDS if kind.fits(path, num_chains, count)), None)
+    if kind is None:
         return None
-    try:
-        from annealz.engine.gpu.many import fits as fits_many  # Pallas takes a quarter of a second
-    except ImportError:  # it is experimental
-        return None
-    return "many" if fits_many(path) else None
-
-
-def _prepared(kind: Kind, path: GeometricPath, num_processors: int):
-    def make():
-        if kind == "small":
-            return SmallSteps(path)
-        if kind == "large":
-            return LargeSteps(path, num_processors)
-        from annealz.engine.gpu.many import ManySteps
-
-        return ManySteps(path)
-
-    return _steps.get([kind, *jax.tree.leaves(path)], make)
+    return _steps.get([kind.__name__, *jax.tree.leaves(path)], lambda: kind.of(path, count))

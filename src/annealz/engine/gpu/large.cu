@@ -1,23 +1,12 @@
 // All steps of a piece by groups of blocks that share the weights; large.py tells what the arrays are.
 //
-// A thread has two rows of 64, `row` and row + 8, and of every eight columns two, 2 quad and 2 quad + 1. Bits that it
-// draws make one word: those of its first row below, those of the second above, two a tile of eight columns.
+// Bits that a thread draws make one word: those of its first row below, those of the second above, two a tile of eight
+// columns.
 
 #define QUADS (MEMBERS / 4)
 #define LATENT (8 * LATENT_TILES)
 #define UNITS (8 * UNIT_TILES)
 #define PATIENCE 20000000  // looks for what others have drawn
-
-// The weights of a product: eight rows of 16 bytes lie together, then the other 16 bytes of 32, then the next rows.
-__device__ __forceinline__ u64 describe(u32 address) {
-    return (u64)(address >> 4) | (u64)(128 >> 4) << 16 | (u64)(256 >> 4) << 32;
-}
-
-// keeps the compiler from moving what it does with these registers
-template <int COUNT> __device__ __forceinline__ void settle(int (&sums)[COUNT]) {
-#pragma unroll
-    for (int n = 0; n < COUNT; n++) asm volatile("" : "+r"(sums[n])::"memory");
-}
 
 // States times weights, where `words` hold the states' bits of four members each: two bytes a row.
 template <int TILES, int COUNT>
@@ -41,11 +30,6 @@ __device__ __forceinline__ void product(int (&sums)[COUNT], const u32 (&words)[Q
         }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     settle(sums);
-}
-
-// A product from those of three bytes, without its scale.
-template <int TILES> __device__ __forceinline__ float together(const int *sums, int n) {
-    return __fmaf_rn((float)sums[n], 65536.0f, (float)(sums[n + 4 * TILES] * 256 + sums[n + 8 * TILES]));
 }
 
 // Bits for the same thread of all members, at once with the number that says which step they are of.
@@ -76,39 +60,6 @@ __device__ __forceinline__ void gather(u32 (&words)[QUADS][4], const u64 *from, 
         words[quad][3] = __byte_perm(high, next_high, 0x7632);
     }
     __syncwarp();
-}
-
-// 2^32 u of a thread's units, from two words of key a row
-template <int TILES> __device__ __forceinline__ void uniforms(float (&u)[TILES][4], const u32 *key, u32 first) {
-    const u32 shift0 = key[2] * SECOND, shift1 = key[3] * SECOND;
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int c = 0; c < 2; c++) {
-            const u32 at = (first + 8 * j + c) * GOLDEN;
-            u[j][c] = uniform(key[0] + at, shift0);
-            u[j][2 + c] = uniform(key[1] + at, shift1);
-        }
-}
-
-// The rise of log w in two rows; the column after the last latent unit holds the drive.
-template <bool IS_NARROW>
-__device__ __forceinline__ void weigh(
-    float (&terms)[2], const float (&fields)[LATENT_TILES][4], const float *bias, int num_left, float lowest, float width) {
-#pragma unroll
-    for (int j = 0; j < LATENT_TILES; j++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) {
-            const int column = 8 * j + e % 2;
-            const float step = width * fields[j][e];
-            const float rise = softplus_difference<IS_NARROW>(bias[column] + lowest * fields[j][e], step);
-            terms[e / 2] += column < num_left ? rise : step;
-        }
-}
-
-__device__ __forceinline__ float over_quad(float x) {
-    x += __shfl_xor_sync(ALL_LANES, x, 1);
-    return x + __shfl_xor_sync(ALL_LANES, x, 2);
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1) large_steps(
@@ -180,13 +131,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) large_steps(
                 float terms[2] = {}, slope[2] = {};
                 if (width * largest[0] < 0.25f) weigh<true>(terms, fields, latent_bias, num_left, lowest, width);
                 else weigh<false>(terms, fields, latent_bias, num_left, lowest, width);
-                if (slot >= 0)
-#pragma unroll
-                    for (int n = 0; n < 4 * LATENT_TILES; n++) {
-                        const int j = n / 4, e = n % 4, column = 8 * j + e % 2;
-                        const float power = -LOG2_E * (latent_bias[column] + beta1 * fields[j][e]);
-                        slope[e / 2] += column < num_left ? fields[j][e] / (1 + exp2_of(power)) : fields[j][e];
-                    }
+                if (slot >= 0) climb(slope, fields, latent_bias, num_left, beta1);
 #pragma unroll
                 for (int r = 0; r < 2; r++) {
                     const int at = (i * MEMBERS + member) * NUM_CHAINS + chain + 8 * r;

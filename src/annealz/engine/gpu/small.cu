@@ -22,20 +22,6 @@ __device__ __forceinline__ u32 transposed(u32 x) {
     return y;
 }
 
-__device__ __forceinline__ void initiate(u32 barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-__device__ __forceinline__ void arrive(u32 barrier) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-__device__ __forceinline__ void wait(u32 barrier, u32 parity) {
-    asm volatile("{\n.reg .pred p;\nAGAIN: mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n@!p bra AGAIN;\n}"
-                 ::"r"(barrier), "r"(parity) : "memory");
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1) small_steps(
     const int *__restrict__ count_in, const int *__restrict__ slots, const float *__restrict__ betas,
     const u32 *__restrict__ keys, const uint4 *__restrict__ up_in, const uint4 *__restrict__ down_in,

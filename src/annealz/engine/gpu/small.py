@@ -16,33 +16,29 @@ Random bits are the same as elsewhere, and no chain's numbers depend on its neig
 the random bits are computed beforehand, a piece of steps at a time.
 """
 
-import equinox as eqx
+import math
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Array, Float, Float16
 
 from annealz.core.arrays import on_device
 from annealz.core.products import BinaryProduct
-from annealz.core.random import Stream
 from annealz.engine.gpu import cuda
-from annealz.engine.gpu.arithmetic import LOG2_E
-from annealz.engine.gpu.chunk import NEVER, Chains, Span, fused_chunk, largest_field
+from annealz.engine.gpu.chunk import NEVER, FusedSteps, largest_field
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["SmallSteps", "fits"]
+__all__ = ["SmallSteps"]
 
 _CHAINS, _WARPS = 8, 12  # a program
 _MOST_GROUPS = 8  # of eight latent units, for the sake of registers
 _HELD = 12  # pieces of the weights, 16 × 16, that a warp holds in registers
 
 
-def fits(path: GeometricPath) -> bool:
-    """Whether the model is small enough."""
-    tiles, groups = _sizes(path)
-    return groups <= _MOST_GROUPS and _shared_bytes(tiles, groups) <= cuda.SHARED_BYTES
+class SmallSteps(FusedSteps):
+    """Weights in halves of half precision."""
 
-
-class SmallSteps(eqx.Module):
-    """The arrays of one path as the program takes them."""
+    block: ClassVar[int] = _CHAINS
 
     up: Float16[Array, "tiles groups 8 4 2 2 2"]
     down: Float16[Array, "tiles groups 8 4 2 2 2"]
@@ -52,6 +48,15 @@ class SmallSteps(eqx.Module):
     scalars: Float[Array, " 2"]
     """Scale of the product, and the largest field."""
 
+    @classmethod
+    def fits(cls, path, num_chains, num_processors):
+        tiles, groups = _sizes(path)
+        return groups <= _MOST_GROUPS and _shared_bytes(tiles, groups) <= cuda.SHARED_BYTES
+
+    @classmethod
+    def of(cls, path, num_processors):
+        return cls(path)
+
     def __init__(self, path: GeometricPath):
         product = path.to_latent
         if not product.is_split:
@@ -59,22 +64,21 @@ class SmallSteps(eqx.Module):
         (units, outputs), (tiles, groups) = product.shape, _sizes(path)
         both = np.zeros((16 * tiles, 2, 8 * groups), np.float16)
         for i, term in enumerate(product.terms):
-            both[:units, i, :outputs] = np.asarray(term)
+            both[:units, i, :outputs] = term
         both = both.reshape(16 * tiles, 16 * groups)
         self.up = on_device(_pieces(both.T).swapaxes(0, 1), np.float16)
         self.down = on_device(_pieces(both), np.float16)
         bias = np.pad(path.state_bias, (0, 16 * tiles - units), constant_values=NEVER)
-        self.state_power = on_device(-LOG2_E * bias)
+        self.state_power = on_device(-math.log2(math.e) * bias)
         self.latent_bias, self.latent_change = path.latent_bias, path.latent_bias_change
         largest = largest_field(product.dense()[:, :-1].T, path)
         self.scalars = on_device([float(product.scale), largest])
 
-    def __call__(self, stream: Stream, chains: Chains, betas, span: Span):
-        """The chains after the steps of `span`, and what was recorded on the way."""
-        width = len(self.state_power)
-        return fused_chunk(stream, chains, betas, span, _CHAINS, width, self._take)
+    @property
+    def width(self):
+        return len(self.state_power)
 
-    def _take(self, count, slots, window, keys, held):
+    def take(self, count, slots, betas, keys, held):
         tiles, groups = self.up.shape[:2]
         num_chains = len(held[0])
         constants = {
@@ -88,7 +92,7 @@ class SmallSteps(eqx.Module):
             "LENGTH": len(slots),
         }
         vectors = (self.state_power, self.latent_bias, self.latent_change, self.scalars)
-        args = (count, slots, window, keys, self.up, self.down, *vectors, *held)
+        args = (count, slots, betas, keys, self.up, self.down, *vectors, *held)
         aliases = {len(args) - len(held) + i: i for i in range(len(held))}
         launch = (num_chains // _CHAINS, 32 * _WARPS, _shared_bytes(tiles, groups))
         text = cuda.source("small")

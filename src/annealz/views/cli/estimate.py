@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +80,6 @@ __all__ = [
     "settle",
 ]
 
-_SHORT_RUN = 3.0  # seconds
 
 _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 
@@ -232,7 +229,6 @@ def run_estimate(
     from annealz.workflows.folder import RunFolder
     from annealz.workflows.log_z import estimate_log_z
 
-    threading.Thread(target=_import_late, daemon=True).start()
     known = None
     if exact:
         with show_enumeration(quiet) as progress:
@@ -256,16 +252,6 @@ def run_estimate(
         drop_scratch(folder)
         raise
     return result, folder
-
-
-def _import_late() -> None:
-    """What schedules and the diagnosis need, while the first programs are compiled.
-
-    arviz-stats takes a second, and what ends in less than three has rarely a tail to look at.
-    """
-    importlib.import_module("scipy.interpolate")
-    time.sleep(_SHORT_RUN)
-    importlib.import_module("arviz_stats.base.array")
 
 
 def _show_forecast(ahead: Forecast) -> None:

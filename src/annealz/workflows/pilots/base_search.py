@@ -68,6 +68,7 @@ __all__ = [
     "BaseChoice",
     "Scout",
     "choose_second",
+    "scout_budget",
     "search_bases",
     "second_chains",
 ]
@@ -179,6 +180,11 @@ class BaseChoice:
         )
 
 
+def scout_budget(sweeps: int) -> int:
+    """Sweeps of the survey of each base that is tried for a run of so many sweeps."""
+    return max(LEAST_BUDGET, int(_SURVEY_SHARE * sweeps))
+
+
 class _Searcher:
     """What every pilot of one search has in common."""
 
@@ -206,9 +212,12 @@ class _Searcher:
 
     def scout(self, base: AbstractBase, word: str, *, with_run: bool) -> Scout:
         seed, path = derive_seed(self.seed, "base", word), self.path(base)
-        budget = max(LEAST_BUDGET, int(_SURVEY_SHARE * self.sweeps))
         terrain = survey_mixing(
-            path, self.kernel, budget=budget, seed=seed, on_progress=self.on_progress
+            path,
+            self.kernel,
+            budget=scout_budget(self.sweeps),
+            seed=seed,
+            on_progress=self.on_progress,
         )
         log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
         starts = terrain.provenance.get("starts", 0)

@@ -24,7 +24,14 @@ from annealz.schedules.terrain import Terrain
 from annealz.workflows.pilots.survey import survey, survey_knots
 from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 
-__all__ = ["check_schedule", "named_rule", "pilot_scale_within", "pilot_sweeps", "plan_schedule"]
+__all__ = [
+    "check_schedule",
+    "mixing_budget",
+    "named_rule",
+    "pilot_scale_within",
+    "pilot_sweeps",
+    "plan_schedule",
+]
 
 MIXING_SHARE = 0.05  # of all sweeps, for the pilot of mixing
 
@@ -86,10 +93,23 @@ def plan_schedule(
         return choose_schedule(schedule, num_steps, SCHEDULES.names())
     num_steps = check_schedule(schedule, num_steps)
     begin(on_progress, "pilot")
-    total = int(num_steps * num_chains / (1 - MIXING_SHARE))
+    total = _total(num_steps, num_chains)
     terrain = _surveyed(rule.pilot, path, kernel, total, seed, pilot_scale, on_progress)
     begin(on_progress, "schedule")
     return make_schedule(rule, num_steps, terrain)
+
+
+def mixing_budget(schedule: object, num_steps: int, num_chains: int) -> int | None:
+    """Sweeps of the survey of mixing that this schedule needs for such a run, if it does."""
+    rule = _piloted(schedule)
+    if rule is None or rule.pilot != "mixing":
+        return None
+    return _sweeps(rule.pilot, _total(num_steps, num_chains), 1.0)
+
+
+def _total(num_steps: int, num_chains: int) -> int:
+    """Sweeps of a run and of its survey of mixing."""
+    return int(num_steps * num_chains / (1 - MIXING_SHARE))
 
 
 def _surveyed(

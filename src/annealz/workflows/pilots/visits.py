@@ -28,7 +28,16 @@ from annealz.engine.observers import Slope
 from annealz.engine.resampling import ancestors
 from annealz.workflows.pilots.run_at_beta import CAPACITY, fused_at_beta, sweeps_at_beta
 
-__all__ = ["MOST_KNOTS", "MOST_LEGS", "MOST_SWEEPS", "Leg", "Population", "Seen", "visit"]
+__all__ = [
+    "MOST_KNOTS",
+    "MOST_LEGS",
+    "MOST_SWEEPS",
+    "Leg",
+    "Population",
+    "Seen",
+    "compile_visit",
+    "visit",
+]
 
 MOST_KNOTS = 34  # of a way
 MOST_SWEEPS = 8192  # of a launch
@@ -84,22 +93,46 @@ def visit(
     A leg takes at most `CAPACITY` sweeps, and all together at most `MOST_SWEEPS`. `uniforms` are those of
     all resamplings; `done` is the number of sweeps that the stream has been used for.
     """
-    whole, real = np.zeros((MOST_LEGS, 3), np.int32), np.zeros((MOST_LEGS, 2), np.float32)
-    whole[: len(legs)] = np.array(legs)
-    real[: len(legs)] = [(betas[leg.start], betas[leg.knot]) for leg in legs]
-    way = whole, real, np.int32(len(legs)), uniforms.astype(np.float32), np.int32(done)
-    fused = choose_fused(path, kernel, {"slope": Slope()}, None, len(chains))
-    if fused is None:
-        taken = _plain(path, kernel, stream, chains, population, *way, work=work)
-    else:
-        taken = _fused(path, fused, stream, chains, population, *way)
-    population, *seen = taken
+    program, arguments = _launch(
+        path, kernel, stream, chains, population, betas, legs, uniforms, done
+    )
+    population, *seen = program(*arguments, work=work)
     jumps, resampled, slopes = jax.device_get(seen)
     ends = np.cumsum([leg.num_sweeps for leg in legs])
     return population, [
         Seen(leg, jumps[i], bool(resampled[i]), slopes[end - leg.num_sweeps : end])
         for i, (leg, end) in enumerate(zip(legs, ends, strict=True))
     ]
+
+
+def compile_visit(
+    path: Any,
+    kernel: Any,
+    stream: Stream,
+    chains: jax.Array,
+    population: Population,
+    uniforms: np.ndarray,
+    *,
+    work: float = math.inf,
+) -> None:
+    """Make the program of all visits of such a population, without one."""
+    here = np.zeros(1), [Leg(0, 0, 1)], uniforms, 0
+    program, arguments = _launch(path, kernel, stream, chains, population, *here)
+    program.ahead(*arguments, work=work)
+
+
+def _launch(
+    path, kernel, stream, chains, population, betas, legs, uniforms, done
+) -> tuple[Compiled, tuple]:
+    """What takes these legs, and what it is given."""
+    whole, real = np.zeros((MOST_LEGS, 3), np.int32), np.zeros((MOST_LEGS, 2), np.float32)
+    whole[: len(legs)] = np.array(legs)
+    real[: len(legs)] = [(betas[leg.start], betas[leg.knot]) for leg in legs]
+    way = whole, real, np.int32(len(legs)), uniforms.astype(np.float32), np.int32(done)
+    fused = choose_fused(path, kernel, {"slope": Slope()}, None, len(chains))
+    if fused is None:
+        return _plain, (path, kernel, stream, chains, population, *way)
+    return _fused, (path, fused, stream, chains, population, *way)
 
 
 @jax.jit

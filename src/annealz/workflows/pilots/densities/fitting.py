@@ -89,7 +89,7 @@ def fitted_base(
             choice.consider(_seeded(count, generator, name))
         simple = choice.best
         for dof in _DEGREES if simple is not None else ():
-            if name == "auto" and choice.is_perfect:
+            if choice.is_perfect:
                 break
             choice.consider(lambda rows, dof=dof: _heavier(simple, rows, dof))
     if choice.best is None:

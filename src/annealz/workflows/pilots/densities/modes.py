@@ -2,7 +2,8 @@
 
 Starts are the origin, the model's own (draws of the prior among them), and draws around the origin at
 scales 1, 4, 16 and 64, which depend on the seed. From each a quasi-Newton search (L-BFGS, `uphill.py`) goes
-uphill. At a mode m with H minus the second derivatives,
+uphill, until it has come to where a known mode's Gaussian is the density. At a mode m with H minus the
+second derivatives,
 
     Laplace evidence    f(m) + dim/2 log 2 pi - log |H| / 2
 
@@ -24,13 +25,13 @@ from annealz.workflows.pilots.densities.uphill import uphill
 __all__ = ["Mode", "find_modes", "start_points"]
 
 SCALES = (1.0, 4.0, 16.0, 64.0)
-_DRAWS_A_SCALE = 4
+_DRAWS_A_SCALE, _FEW_DRAWS = 24, 2  # the latter above 100 dimensions
 _MANY, _INSIDE = 64, 16  # points at every scale where no start has a density, and how many are kept
 _MOST_MODES = 24
 _RIVAL = 12.0  # nats
 _FLATTEST = 1e-6  # curvature, of the sharpest
 _SADDLE = 1e-3  # so much downwards, of the sharpest, is not a mode
-_RUNAWAY = 1e5  # times the largest start: no mode is there
+_RUNAWAY = 1e3  # times the largest start: no mode is there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,17 @@ class Mode:
         """Whether a search that ended here found this mode again, and not a narrow one inside it."""
         return bool(self.distance(place[None])[0] < 1 and abs(value - self.value) < 1)
 
+    def leads_to(self, x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+        """Whether the density at x is that of the Gaussian here, so that a search would end here."""
+        if not self.is_mode:
+            return False
+        slope = self.sharpness @ (self.place - x)
+        square = float((self.place - x) @ slope)
+        if square > 2 * x.size + 4 or abs(value - self.value + square / 2) > 0.2 + square / 20:
+            return False
+        off = gradient - slope
+        return bool(off @ self.covariance @ off < (1 + square) / 20)
+
     def distance(self, rows: np.ndarray) -> np.ndarray:
         """Squared, in its own units, of every row."""
         away = rows - self.place
@@ -61,8 +73,9 @@ def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
     """Where searches start: (points, dim)."""
     model = evaluator.model
     generator = np.random.default_rng(derive_seed(seed, "starts"))
-    count = _DRAWS_A_SCALE if model.dim <= 100 else 2
-    around = [generator.normal(0, scale, (count, model.dim)) for scale in SCALES]
+    count = _DRAWS_A_SCALE if model.dim <= 100 else _FEW_DRAWS
+    scales = np.tile(SCALES, count)[:, None]  # every scale among the first ones
+    around = [scales * generator.normal(size=(scales.size, model.dim))]
     own = [] if model.starts is None else [np.asarray(model.starts, np.float64)]
     starts = np.concatenate([np.zeros((1, model.dim)), *own, *around])
     if np.isfinite(evaluator.values(starts)).any():
@@ -80,12 +93,13 @@ def find_modes(evaluator: Evaluator, starts: np.ndarray, known: Sequence[Mode] =
     """
     furthest = _RUNAWAY * max(1.0, float(np.abs(starts).max()))
     modes = list(known)
-    for end in uphill(evaluator, starts, furthest):
-        if end is None or len(modes) >= _MOST_MODES:
-            continue
-        place, value = end
-        if np.abs(place).max() > furthest / 100:
-            continue
+
+    def is_known(x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
+        return any(mode.leads_to(x, value, gradient) for mode in modes)
+
+    for place, value in uphill(evaluator, starts, furthest, is_known):
+        if len(modes) >= _MOST_MODES:
+            break
         if any(mode.is_same(place, value) for mode in modes):
             continue
         mode = _mode_at(evaluator, place, value)

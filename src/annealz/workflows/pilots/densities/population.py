@@ -4,7 +4,8 @@ The chains are resampled on the way (annealed SMC, `kernels/adaptation.py`), and
 states carry the density's values, so that bases can be compared on them without another evaluation.
 
 Then they walk on while they are cooled, to beta = 2, 4, 8 and 16, which draws them to the highest places
-they can reach: from there searches for narrow modes start.
+they can reach. From there searches for narrow modes start, and from states of all temperatures on the way:
+a hot chain that has lost a narrow mode may still lie where the way uphill leads into it.
 """
 
 import dataclasses
@@ -19,6 +20,7 @@ from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
 from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
 from annealz.kernels.metropolis import RandomWalk
+from annealz.paths import programs
 from annealz.paths.phase import Phase, PhasePath
 
 __all__ = ["Population", "Sample", "explore"]
@@ -28,6 +30,7 @@ _BURN_IN = 4
 _MOST_KEPT = 384  # chains, at beta = 1 and beyond
 _COOLING = (2.0, 4.0, 8.0, 16.0)
 _SWEEPS_A_COOLING = 8
+_HOT = 48  # states of all temperatures together
 _WALK = 2.0  # step of a random walk, times the root of the dimension
 
 
@@ -47,6 +50,8 @@ class Population:
     cooled: np.ndarray
     """(chains, dim): where they were cooled to."""
     cooled_values: np.ndarray
+    hot: np.ndarray
+    """(points, dim): where chains were at other temperatures."""
     evaluations: int
 
     @property
@@ -86,6 +91,8 @@ def explore(
     start = found.x if kept.size == found.starts else on_device(np.asarray(found.x)[kept])
     x, rows, values = _at_one(path, kernel, stream, chains, start, work=work)
     cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, work=work)
+    some = np.linspace(0, len(found.seen) - 1, _HOT).round().astype(int)
+    hot = programs.position(path, found.seen[some], work=0)
     each = kernel.evaluations
     assert each is not None
     cooling = len(_COOLING) * _SWEEPS_A_COOLING
@@ -97,6 +104,7 @@ def explore(
         np.asarray(values, np.float64),
         np.asarray(cooled, np.float64),
         np.asarray(highest, np.float64),
+        np.asarray(hot, np.float64),
         each * (found.sweeps + _SWEEPS_AT_ONE * kept.size) + found.starts + cooling * kept.size,
     )
 

@@ -136,8 +136,8 @@ def _searched(
     wide, population = found[-1]
     populations = [one for _, one in found]
     if model.is_differentiable:
-        highest = np.concatenate([_highest(one) for one in populations])
-        modes = find_modes(evaluator, highest, modes)
+        again = [start for one in populations for start in (_highest(one), one.hot)]
+        modes = find_modes(evaluator, np.concatenate(again), modes)
     evaluator.evaluations += sum(one.evaluations for one in populations)
     sample = _pooled(populations)
     if known is None and model.is_differentiable:

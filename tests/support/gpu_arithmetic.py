@@ -1,22 +1,4 @@
-"""The arithmetic of a step, in forms that take few instructions on a GPU.
-
-Draws are those of `annealz.core.random`: with f = 2^31 u and e = exp(-logit),
-
-    u (1 + e) <= 1     as     f + f e <= 2^31
-
-and e = 2^(-logit log2(e)), for which a GPU has one instruction. The difference of softplus is that of
-`annealz.core.numerics`, log1p(x) with x = n / d, where t is the step, turned towards the sign of -low,
-
-    d = 1 + exp(-|low|),     n = exp(-|low|) expm1(t) = exp(t - |low|) - exp(-|low|)
-
-The first form of n is taken where |t| < 1/2, with expm1 as a series of eight terms. And
-
-    log1p(x) = log(d + n) - log(d) = 2 artanh(s),     s = n / (2 d + n)
-
-the last as a series of five terms where |s| < 1/9. Where all steps are known to be small, seven and three
-terms do, and nothing else is computed. What comes back is within 4e-7 of the exact value,
-relative to it or to the step, or infinite where the step is beyond float32.
-"""
+"""The arithmetic of `engine/gpu/arithmetic.cu` in JAX, by the same formulas: draws, softplus."""
 
 import math
 

@@ -1,0 +1,88 @@
+"""What is compiled ahead: the programs that the stages take, each once, and nothing of users."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import annealz
+from annealz.engine.work import Work
+from annealz.testing import default_seed, random_rbm
+from annealz.workflows import ahead
+from support.compiled_programs import count_compiled
+
+AHEAD = "annealz-ahead"
+OPTIONS = {"base": "uniform", "num_steps": 3000, "num_chains": 1000}  # a pilot wider than scouts
+
+
+def estimate(model, **options) -> annealz.Estimate:
+    return annealz.estimate_log_z(model, seed=default_seed(), **OPTIONS | options)
+
+
+def all_weights(result: annealz.Estimate) -> list[np.ndarray]:
+    return [run.log_weights for run in result.runs if run is not None]
+
+
+@pytest.fixture
+def afresh(monkeypatch: pytest.MonkeyPatch) -> set:
+    monkeypatch.setattr(ahead, "_asked", asked := set())
+    return asked
+
+
+def test_a_stage_compiles_nothing_itself(afresh):
+    """But the first, whose programs nothing could hide; a later call asks for nothing."""
+    model, stages = random_rbm(3, 19, 0.2), []  # of a size that no other test compiles
+    with count_compiled("MainThread") as own, count_compiled(AHEAD) as others:
+        result = estimate(model, on_progress=lambda now: stages.append((now.stage, len(own))))
+    assert [run is not None for run in result.runs] == [True, False, True, True]
+    programs = sorted(name for name in others if "lambda" not in name)
+    survey = ["jit(_at_first)", "jit(_plain)", "jit(sample)"]
+    runs = 3 * ["jit(advance)"] + 2 * ["jit(start)"] + ["jit(start_reverse)"]
+    assert programs == sorted(survey + runs)  # pilot; run, second opinion and way back
+    pilot = next(count for stage, count in stages if stage == "pilot")
+    assert pilot == len(own) <= 4  # of the scouts
+    assert len(afresh) == 4
+    with count_compiled() as more:
+        estimate(random_rbm(3, 19, 0.1))
+    assert (more, len(afresh)) == ([], 4)
+
+
+def test_no_bit_depends_on_it(afresh, monkeypatch: pytest.MonkeyPatch):
+    model = random_rbm(3, 17, 0.2)
+    given = estimate(model)
+    monkeypatch.setattr(ahead, "_is_foreseen", lambda *_: False)
+    alone = estimate(model)
+    assert all(map(np.array_equal, all_weights(given), all_weights(alone)))
+    assert given.log_z == alone.log_z
+
+
+def test_a_stage_makes_what_could_not_be_made(afresh, monkeypatch: pytest.MonkeyPatch):
+    def fail(self):
+        raise RuntimeError("no")
+
+    model = random_rbm(3, 17, 0.2)
+    given = estimate(model)
+    afresh.clear()
+    monkeypatch.setattr(Work, "compile", fail)
+    assert all(map(np.array_equal, all_weights(given), all_weights(estimate(model))))
+    assert len(afresh) == 4
+
+
+def test_functions_of_users_are_called_by_one_thread(afresh):
+    threads = set()
+
+    def on(v):
+        threads.add(threading.current_thread())
+        return v
+
+    small = {"num_steps": 100, "num_chains": 100}
+    estimate(random_rbm(4, 6), observe={"on": on}, **small)
+    density = annealz.LogDensity(lambda x: -0.5 * (on(x) ** 2).sum(), dim=2)
+    annealz.estimate_log_z(density, num_steps=50, num_chains=50, seed=default_seed())
+    assert {thread.name.startswith(AHEAD) for thread in threads} == {False}
+
+
+def test_not_where_the_length_is_not_known_before(afresh):
+    small = {"base": "uniform", "num_chains": 100}
+    annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, max_seconds=60.0, **small)
+    assert not afresh
