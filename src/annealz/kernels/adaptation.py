@@ -53,6 +53,7 @@ _EFFECTIVE = 0.5  # of the chains, on the next temperature
 _NUM_KNOTS = 33  # of what is frozen, whatever the number of temperatures: one compiled program
 _LEAST_SPACING = 1e-4  # between temperatures, of the lower one
 _PRIOR_CHAINS = 8  # that vote for the scales of the temperature before
+_OCTAVES, _HALVINGS = 20, 12  # of the search for the next temperature
 _SEEN = 8  # states that are kept of every temperature
 
 
@@ -255,7 +256,13 @@ def _next(path: AbstractPath, x, beta: float, temperatures: int) -> tuple[float,
     if temperatures >= _MOST_TEMPERATURES or is_near(1.0):
         return 1.0, weights(1.0)
     low, high = beta, 1.0
-    for _ in range(40):
+    for _ in range(_OCTAVES):  # down to the right scale, then between two
+        middle = beta + (high - beta) / 4
+        if is_near(middle):
+            low = middle
+            break
+        high = middle
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if is_near(middle) else (low, middle)
     other = float(np.float32(max(low, beta + _LEAST_SPACING * max(beta, 1e-6))))

@@ -9,6 +9,7 @@ functions that are called on the host (NumPy's) the instructions, constants, def
 and what they read of their module count.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -159,7 +160,10 @@ class LogDensity(AbstractModel):
     @property
     def evaluation_size(self) -> float:
         """How many numbers an evaluation computes, roughly."""
-        return numbers_computed(self.fn.value, self.dim)
+        try:
+            return _size_of(self.fn, self.dim)
+        except TypeError:  # a function that holds arrays has no hash
+            return numbers_computed(self.fn.value, self.dim)
 
     def check(self) -> None:
         """Refuse a function that is NaN wherever it is looked at; NumPy's are seen when they are called."""
@@ -257,3 +261,8 @@ def _layout(dim: Any) -> tuple[Layout, Any]:
             f"the example of the parameters must hold at least one number, got {dim!r}."
         )
     return layout, point
+
+
+@functools.lru_cache(maxsize=64)
+def _size_of(fn: AbstractFunction, dim: int) -> float:
+    return numbers_computed(fn.value, dim)

@@ -114,6 +114,8 @@ class GaussianMixtureBase(AbstractFrameBase):
         )
         centres = np.linalg.solve(root, spread.T).T
         inverses = np.stack([np.linalg.solve(root_of(one), root) for one in covariances])
+        if len(shares) == 1:  # the frame is that of the component, without rounding
+            centres, inverses = np.zeros_like(centres), np.eye(means.shape[1])[None]
         return cls(
             on_device(mean),
             on_device(root),
@@ -162,6 +164,8 @@ class FilledMixture(AbstractFrameBase):
     offset: Float[Array, ""] | None
     num_squares: int = eqx.field(static=True)
     """Normals that are drawn for the radius."""
+    is_round: bool = eqx.field(static=True, default=False)
+    """Whether it is one component in its own frame, so that there is nothing to multiply with."""
     name: str = eqx.field(static=True, default="")
 
     @classmethod
@@ -181,6 +185,7 @@ class FilledMixture(AbstractFrameBase):
             on_device([dof, (dof + dim) / 2 if dof else 0.0, constant]),
             base.offset,
             max(_FILLED_DOF, dof),
+            count == 1 and _is_round(base.centres, base.inverses),
         )
 
     @property
@@ -196,6 +201,8 @@ class FilledMixture(AbstractFrameBase):
         squares = bits.normals(self.num_squares, first + _RADIUS) ** 2
         squares = jnp.where(jnp.arange(self.num_squares) < dof, squares, 0).sum(-1, keepdims=True)
         normals = normals * jnp.where(dof > 0, jnp.sqrt(dof / squares), 1)
+        if self.is_round:
+            return normals
         if self.centres.shape[0] == 1:
             return self.centres[0] + _solved(self.inverses[0], normals)
         edges = jnp.cumsum(jnp.exp(self.log_weights))
@@ -213,10 +220,12 @@ class FilledMixture(AbstractFrameBase):
     @eqx.filter_jit
     def log_parts(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch filled"]:
         """log of pi_k p_k(z), of every component."""
-        z = jnp.asarray(z, jnp.float32)
-        away = z[..., None, :] - self.centres  # (*batch, filled, dim)
-        y = jnp.einsum("kij,...kj->...ki", self.inverses, away, precision=jax.lax.Precision.HIGHEST)
-        squares = (y**2).sum(-1)  # (*batch, filled)
+        away = jnp.asarray(z, jnp.float32)[..., None, :]  # (*batch, filled, dim)
+        if not self.is_round:
+            away = away - self.centres
+            exact = jax.lax.Precision.HIGHEST
+            away = jnp.einsum("kij,...kj->...ki", self.inverses, away, precision=exact)
+        squares = (away**2).sum(-1)  # (*batch, filled)
         logs = self.log_weights + jnp.log(jnp.diagonal(self.inverses, axis1=1, axis2=2)).sum(-1)
         dof, power, constant = self.tail
         heavy = power * jnp.log1p(squares / jnp.maximum(dof, 1))
@@ -230,6 +239,14 @@ def _joined(values: Array, filling: np.ndarray) -> Array:
     if isinstance(values, Tracer):
         return jnp.concatenate([values, jnp.asarray(filling, values.dtype)])
     return on_device(np.concatenate([np.asarray(values), filling]))
+
+
+def _is_round(centres: Array, inverses: Array) -> bool:
+    """Whether the component is the frame; not where that is not known yet."""
+    if isinstance(centres, Tracer) or isinstance(inverses, Tracer):
+        return False
+    is_centred = not np.asarray(centres).any()
+    return is_centred and np.array_equal(np.asarray(inverses)[0], np.eye(inverses.shape[1]))
 
 
 def _solved(inverse, rows):

@@ -47,7 +47,7 @@ _MOST_COMPONENTS = _COMPONENTS[-1]
 _DEGREES = (2, 4, 8)  # of Student's t
 _CLEARLY = 0.7  # of the score of a simpler base
 _NEARLY = 1.5  # times the score of a perfect fit
-_ROWS = 1024  # at which bases are compared, filled up to a multiple of it
+_ROWS = 1024  # at which bases are compared
 _DRAWS = 128  # of a base, for its own end of the path
 _FEWEST_DRAWS = 16  # inside the support
 _QUARTILES = 1.349  # between them, in standard deviations of a normal law
@@ -110,10 +110,9 @@ class _Choice:
         dim = evaluator.model.dim
         self.evaluator = evaluator
         self.train = sample.rows[:, ::2].reshape(-1, dim)
-        test = sample.rows[:, 1::2].reshape(-1, dim)
-        self.values = sample.values[:, 1::2].reshape(-1)
-        filled = np.pad(test, ((0, -len(test) % _ROWS), (0, 0)), mode="edge")
-        self._test = on_device(filled)  # one program serves all seeds
+        test, values = sample.rows[:, 1::2].reshape(-1, dim), sample.values[:, 1::2].reshape(-1)
+        some = np.linspace(0, len(test) - 1, _ROWS).round().astype(int)  # one program for all seeds
+        self._test, self.values = on_device(test[some]), values[some]
         self._stream = Stream(int(generator.integers(2**31)), "compared")
 
     @property
@@ -132,7 +131,7 @@ class _Choice:
         model = self.evaluator.model
         logs, slopes = _compared(base.unnamed(), model, self._stream, self._test, work=0)
         self.evaluator.evaluations += _DRAWS
-        at_target = float(np.std(self.values - np.asarray(logs, np.float64)[: self.values.size]))
+        at_target = float(np.std(self.values - np.asarray(logs, np.float64)))
         slopes = np.asarray(slopes, np.float64)
         slopes = slopes[np.isfinite(slopes)]
         if slopes.size < _FEWEST_DRAWS:
