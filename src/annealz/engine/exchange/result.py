@@ -76,6 +76,8 @@ class Exchange(Judged):
     ([100, 100, 200], 200)
     >>> result.betas.shape, result.num_rungs, result.num_ensembles, result.num_sweeps, result.sweeps
     ((6,), 6, 16, 400, 38400)
+    >>> result.beside(1)  # evaluations, of a density: one where every replica starts
+    96
     >>> result.barrier < 3, result.round_trips > 100  # over all ensembles, in the last round
     (True, True)
     >>> result.draws.shape  # of the target
