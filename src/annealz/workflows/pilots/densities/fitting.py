@@ -44,6 +44,7 @@ _INFLATION = 1.5
 _STRAIGHT = (1.5, 1.1)  # variances, where coordinates are about normal
 _COMPONENTS = (1, 2, 3, 4, 6, 8)
 _MOST_COMPONENTS = _COMPONENTS[-1]
+_MOST_PLACES = 24  # of modes, a component each
 _DEGREES = (2, 4, 8)  # of Student's t
 _CLEARLY = 0.7  # of the score of a simpler base
 _NEARLY = 1.5  # times the score of a perfect fit
@@ -78,7 +79,7 @@ def fitted_base(
         for widening in _STRAIGHT:
             covariance = np.full(dim, widening)
             choice.consider(lambda _, c=covariance: GaussianBase.from_moments(0 * c, c, "profile"))
-    if modes and (name == "laplace" or (name == "auto" and len(modes) <= _MOST_COMPONENTS)):
+    if modes and (name == "laplace" or (name == "auto" and len(modes) <= _MOST_PLACES)):
         choice.consider(lambda _: _laplace(modes, dim))
     if name in ("auto", "pilot", "mixture"):
         for count in _COMPONENTS if name != "pilot" else (1,):

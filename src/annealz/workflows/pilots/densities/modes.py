@@ -1,7 +1,7 @@
 """Modes of a density, found uphill from many starts, and how much mass each holds.
 
 Starts are the origin, the model's own (draws of the prior among them), and draws around the origin at
-scales 1, 4, 16 and 64, which depend on the seed. From each a quasi-Newton search (L-BFGS, `uphill.py`) goes
+scales from 1 to 64, which depend on the seed. From each a quasi-Newton search (L-BFGS, `uphill.py`) goes
 uphill, until it has come to where a known mode's Gaussian is the density. At a mode m with H minus the
 second derivatives,
 
@@ -25,12 +25,13 @@ from annealz.workflows.pilots.densities.uphill import uphill
 __all__ = ["Mode", "find_modes", "start_points"]
 
 SCALES = (1.0, 4.0, 16.0, 64.0)
-_DRAWS_A_SCALE, _FEW_DRAWS = 24, 2  # the latter above 100 dimensions
+_DRAWS, _FEW_DRAWS = 192, 8  # the latter above 100 dimensions
 _MANY, _INSIDE = 64, 16  # points at every scale where no start has a density, and how many are kept
 _MOST_MODES = 24
 _RIVAL = 12.0  # nats
 _FLATTEST = 1e-6  # curvature, of the sharpest
 _SADDLE = 1e-3  # so much downwards, of the sharpest, is not a mode
+_LIKE = 3.5  # of two widths
 _RUNAWAY = 1e3  # times the largest start: no mode is there
 
 
@@ -51,6 +52,11 @@ class Mode:
     def is_same(self, place: np.ndarray, value: float) -> bool:
         """Whether a search that ended here found this mode again, and not a narrow one inside it."""
         return bool(self.distance(place[None])[0] < 1 and abs(value - self.value) < 1)
+
+    def is_like(self, other: "Mode") -> bool:
+        """Whether both have about the same width, by the volumes of their Gaussians."""
+        logs = [np.linalg.slogdet(mode.covariance)[1] for mode in (self, other)]
+        return bool(abs(logs[0] - logs[1]) < 2 * self.place.size * np.log(_LIKE))
 
     def leads_to(self, x: np.ndarray, value: float, gradient: np.ndarray) -> bool:
         """Whether the density at x is that of the Gaussian here, so that a search would end here."""
@@ -73,9 +79,9 @@ def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
     """Where searches start: (points, dim)."""
     model = evaluator.model
     generator = np.random.default_rng(derive_seed(seed, "starts"))
-    count = _DRAWS_A_SCALE if model.dim <= 100 else _FEW_DRAWS
-    scales = np.tile(SCALES, count)[:, None]  # every scale among the first ones
-    around = [scales * generator.normal(size=(scales.size, model.dim))]
+    count = _DRAWS if model.dim <= 100 else _FEW_DRAWS
+    scales = SCALES[-1] ** generator.uniform(size=(count, 1))
+    around = [scales * generator.normal(size=(count, model.dim))]
     own = [] if model.starts is None else [np.asarray(model.starts, np.float64)]
     starts = np.concatenate([np.zeros((1, model.dim)), *own, *around])
     if np.isfinite(evaluator.values(starts)).any():

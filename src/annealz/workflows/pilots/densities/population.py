@@ -30,7 +30,7 @@ _BURN_IN = 4
 _MOST_KEPT = 384  # chains, at beta = 1 and beyond
 _COOLING = (2.0, 4.0, 8.0, 16.0)
 _SWEEPS_A_COOLING = 8
-_HOT = 48  # states of all temperatures together
+_HOT = 96  # states of all temperatures together
 _WALK = 2.0  # step of a random walk, times the root of the dimension
 
 

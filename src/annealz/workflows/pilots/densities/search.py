@@ -16,7 +16,8 @@ prior, that is the first and the fitted one the second.
 What is found that speaks against any annealing:
 
     improper        the density does not fall far out (`proper.py`)
-    missed mode     a mode found uphill holds mass, by importance sampling around it, where no chain came
+    missed mode     a mode found uphill holds mass, by importance sampling around it, where no chain came;
+                    unless chains of the run start there, and it is about as wide as one where chains came
     two kinds       chains at beta = 1 fall into two groups that differ by many nats and do not mix: a
                     narrow and a wide state of like mass, a transition of first order, which annealing
                     cannot follow
@@ -30,11 +31,13 @@ import dataclasses
 import time
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from annealz.core.arrays import on_device
-from annealz.core.random import derive_seed
+from annealz.core.compiled import Compiled
+from annealz.core.random import Stream, derive_seed
 from annealz.estimators.finding import Finding
 from annealz.estimators.kind import Kind
 from annealz.kernels.abstract import AbstractKernel
@@ -58,6 +61,7 @@ _EASY_TEMPERATURES = 2
 _LOST = 1.0  # nats less than before: coordinates that do not suit the density
 _MISSED = 0.05  # of the mass
 _VISITED = 0.15  # of what should be there
+_PLACES = 1024  # draws of a base
 _LOCAL_DRAWS = 64
 _LOCAL_DOF = 4
 _LEAST_CHAINS = 3
@@ -153,16 +157,16 @@ def _searched(
         before, rows = own.evaluations, known.positions(sample.rows[-1])
         improper = _improper(own, rows, [], generator)
         evaluator.evaluations += own.evaluations - before
-    findings = (*improper, *_findings(evaluator, modes, sample, generator))
-    neck = None if known is None else missed_neck(known, sample.rows, is_straight)
-    findings = findings if neck is None else (*findings, neck)
-    if any(finding.kind is Kind.IMPROPER for finding in findings) and not _is_bounded(sample):
+    if improper and not _is_bounded(sample):
         raise ValueError(
             f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
             "pilot came: it has no integral; check the function, its sign and its priors."
         )
     kind = "auto" if name in ("wide", "prior") else name
     fitted = fitted_base(evaluator, _true(modes), sample, kind, generator, is_straight)
+    findings = (*improper, *_findings(evaluator, modes, sample, fitted, generator))
+    neck = None if known is None else missed_neck(known, sample.rows, is_straight)
+    findings = findings if neck is None else (*findings, neck)
     some = generator.permutation(len(sample.flat))[:_ROUNDED]
     rounding = evaluator.rounding(sample.flat[some])
     spent = evaluator.evaluations
@@ -287,13 +291,18 @@ def _findings(
     evaluator: Evaluator,
     modes: list[Mode],
     population: Sample,
+    base: Any,
     generator: np.random.Generator,
 ) -> tuple[Finding, ...]:
     """What speaks against annealing this density at all."""
     found: list[Finding] = []
+    visited = [mode for mode in modes if mode.is_mode and _share_near(mode, population.flat) > 0]
+    starts = _places(base.unnamed(), Stream(int(generator.integers(2**31)), "places"), work=0)
+    starts = np.asarray(starts, np.float64)
     for mode in modes:
         share = _missed_share(evaluator, mode, population, generator)
-        if share > 0:
+        is_held = any(mode.is_like(other) for other in visited)
+        if share > 0 and not (is_held and _share_near(mode, starts) > _VISITED * share):
             place = _in_words(mode.place)
             found.append(Finding.of(Kind.MISSED_MODE, place=place, share=100 * share))
             break
@@ -314,6 +323,22 @@ def _improper(
     return (Finding.of(Kind.IMPROPER, direction=words),)
 
 
+@Compiled
+def _places(base, stream):
+    """Where chains start that are drawn from this base."""
+    return base.sample(stream.at(0, jnp.arange(_PLACES)))
+
+
+def _share_near(mode: Mode, rows: np.ndarray) -> float:
+    """Of these rows, those that lie in a mode."""
+    return float((mode.distance(rows) < _near(mode.place.size)).mean())
+
+
+def _near(dim: int) -> float:
+    """The squared distance from a mode, in its own units, that few of its states are beyond."""
+    return dim + 4 * np.sqrt(2 * dim) + 9
+
+
 def _missed_share(
     evaluator: Evaluator, mode: Mode, population: Sample, generator: np.random.Generator
 ) -> float:
@@ -321,8 +346,7 @@ def _missed_share(
     if not mode.is_mode or mode.evidence < population.log_z + np.log(_MISSED) - 1:
         return 0.0
     dim = mode.place.size
-    near = dim + 4 * np.sqrt(2 * dim) + 9
-    visited = float((mode.distance(population.flat) < near).mean())
+    near, visited = _near(dim), _share_near(mode, population.flat)
     if visited > _VISITED:
         return 0.0
     normals = generator.normal(size=(_LOCAL_DRAWS, dim))
