@@ -1,6 +1,7 @@
 """Every way in, against closed forms: five problems by each entry point, 20 seeds, everything by default.
 
-    python studies/evidence/evidence_entries.py [--seeds R]
+    python studies/evidence/evidence_entries.py [--seeds R] [--entries NAME …] [--problems NAME …]
+        [--out FILE]
 
     results/entries.jsonl    one line per run, appended as it comes; what is there is not run again
 
@@ -198,10 +199,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--entries", nargs="+", choices=list(ENTRIES), default=list(ENTRIES))
+    parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
+    parser.add_argument("--out", type=Path, default=OUT)
     a = parser.parse_args()
-    done = {(row["entry"], row["problem"], row["seed"]) for row in read_rows(OUT)}
-    for entry in ENTRIES:
-        for name, problem in PROBLEMS.items():
+    done = {(row["entry"], row["problem"], row["seed"]) for row in read_rows(a.out)}
+    for entry in a.entries:
+        for name in a.problems:
+            problem = PROBLEMS[name]
             model = model_of(entry, name)
             for seed in range(a.seeds):
                 if (entry, name, seed) in done:
@@ -220,7 +225,7 @@ def main() -> None:
                     "evaluations": sum((estimate.evaluations or {}).values()),
                     "seconds": round(time.monotonic() - began, 2),
                 }
-                with OUT.open("a", encoding="utf-8") as stream:
+                with a.out.open("a", encoding="utf-8") as stream:
                     stream.write(json.dumps(row) + "\n")
             print(entry, name, flush=True)
 

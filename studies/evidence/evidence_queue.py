@@ -6,18 +6,20 @@
     DIR/hard.jsonl       hard densities, sets testing and testing-2 (`hard.py`)
     DIR/peers.jsonl      runs of peers that results/peers.jsonl lacks, or has a shorter limit of
     DIR/annealz.jsonl    annealz on the problems of the peers: defaults, and at the evaluations of the best
+    DIR/entries.jsonl    every way in, against closed forms (`evidence_entries.py`)
     DIR/queue.log        what ran when, and what failed
 
 Every run is a process of one thread on a core of its own. Half of the cores begin with annealz, the others
 with the peers that are installed (`peer_plan.py`); whoever is done with his part takes of the other. Rows
 are written as they come, and what DIR holds is not run again. Near the end what still runs is stopped, and
 peers are recorded with the evaluations they had made. With --merge FILE-OR-DIR the rows go into results/,
-where the pages read them: hard.jsonl and annealz.jsonl are replaced for the problems that were run,
-peers.jsonl gets what is new; a FILE holds rows of peers.
+where the pages read them: those of annealz are replaced for the problems that were run, peers.jsonl gets
+what is new; a FILE holds rows of peers.
 """
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import signal
@@ -37,6 +39,7 @@ from problems_with_truth import NAMES
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 SETS = ("testing", "testing-2")
+_PARTS = ["hard", "peers", "annealz", "equal", "entries"]
 LAST_SECONDS = 8.0
 """Before the end, when what still runs is stopped."""
 _ALONE = {**ONE_THREAD, "PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": ""}
@@ -167,6 +170,20 @@ def hard_jobs(a: argparse.Namespace) -> list[Job]:
     return jobs
 
 
+def entry_jobs(a: argparse.Namespace) -> list[Job]:
+    """A process per entry point and problem; PyMC's where it is installed."""
+    from evidence_entries import ENTRIES, PROBLEMS
+
+    jobs = []
+    for entry, name in itertools.product(ENTRIES, PROBLEMS):
+        if entry == "pymc" and not is_installed("pymc"):
+            continue
+        command = ["evidence_entries.py", "--entries", entry, "--problems", name]
+        command += ["--out", str(a.out / "entries.jsonl")]
+        jobs.append(Job(f"entry {entry} {name}", command, "", {}))
+    return jobs
+
+
 def annealz_job(name: str, method: str, options: dict[str, Any], more: dict[str, Any]) -> Job:
     """Three seeds of one problem."""
     given = ["evidence_annealz.py", "--one", method, name, "0,1,2", json.dumps(options)]
@@ -197,7 +214,11 @@ def equal_jobs(a: argparse.Namespace) -> list[Job]:
 
 def merge(out: Path) -> None:
     """Rows into results/: what was run again replaces what was there, of peers the better row stays."""
-    for name, keys in (("hard", ("set", "problem")), ("annealz", ("method", "problem"))):
+    for name, keys in (
+        ("hard", ("set", "problem")),
+        ("annealz", ("method", "problem")),
+        ("entries", ("entry", "problem")),
+    ):
         new = read_rows(out / f"{name}.jsonl") if out.is_dir() else []
         again = {tuple(row[key] for key in keys) for row in new}
         old = read_rows(RESULTS / f"{name}.jsonl")
@@ -227,7 +248,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=520.0, help="in all")
     parser.add_argument("--limit", type=float, default=240.0, help="CPU seconds of a peer's run")
     parser.add_argument("--seeds", type=int, default=20, help="of hard densities")
-    parser.add_argument("--only", nargs="+", choices=["hard", "peers", "annealz", "equal"])
+    parser.add_argument("--only", nargs="+", choices=_PARTS)
     parser.add_argument("--problems", nargs="+")
     parser.add_argument("--methods", nargs="+", default=list(PACKAGES), help="of the peers")
     parser.add_argument("--merge", type=Path, metavar="FILE-OR-DIR")
@@ -239,12 +260,13 @@ def main() -> None:
         parser.error("--out is needed")
     a.out = a.out.resolve()
     a.out.mkdir(parents=True, exist_ok=True)
-    parts = a.only or ["hard", "peers", "annealz", "equal"]
+    parts = a.only or _PARTS
     names = [name for name in a.problems or NAMES if name in NAMES]
     own = (
         [annealz_job(name, OURS, {}, {}) for name in reversed(names)] if "annealz" in parts else []
     )
     jobs = [*own, *(hard_jobs(a) if "hard" in parts else [])]
+    jobs += entry_jobs(a) if "entries" in parts else []
     methods = [m for m in a.methods if is_installed(m)] if "peers" in parts else []
     rows = [*_peers(), *read_rows(a.out / "peers.jsonl")]
     queue = Queue(a.out, a.seconds, jobs, Plan(rows, names, methods, a.limit, a.workers))

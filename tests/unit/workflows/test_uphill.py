@@ -17,7 +17,7 @@ def wells(x):
 
 
 MODEL = annealz.LogDensity(wells, dim=2)
-STARTS = np.random.default_rng(0).normal(0, 2, (37, 2))  # more than are searched at once
+STARTS = np.random.default_rng(0).normal(0, 2, (53, 2))  # more than are searched at once
 
 
 def nowhere(x, value, gradient):

@@ -25,7 +25,7 @@ from annealz.workflows.pilots.densities.uphill import uphill
 __all__ = ["Mode", "find_modes", "start_points"]
 
 SCALES = (1.0, 4.0, 16.0, 64.0)
-_DRAWS, _FEW_DRAWS = 192, 8  # the latter above 100 dimensions
+_DRAWS = ((20, 384), (100, 96), (np.inf, 8))  # up to so many dimensions: they find narrow modes in few
 _MANY, _INSIDE = 64, 16  # points at every scale where no start has a density, and how many are kept
 _MOST_MODES = 24
 _RIVAL = 12.0  # nats
@@ -79,7 +79,7 @@ def start_points(evaluator: Evaluator, seed: int) -> np.ndarray:
     """Where searches start: (points, dim)."""
     model = evaluator.model
     generator = np.random.default_rng(derive_seed(seed, "starts"))
-    count = _DRAWS if model.dim <= 100 else _FEW_DRAWS
+    count = next(count for most, count in _DRAWS if model.dim <= most)
     scales = SCALES[-1] ** generator.uniform(size=(count, 1))
     around = [scales * generator.normal(size=(count, model.dim))]
     own = [] if model.starts is None else [np.asarray(model.starts, np.float64)]

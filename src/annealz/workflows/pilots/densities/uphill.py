@@ -1,6 +1,6 @@
 """Searches for maxima from many starts, side by side: quasi-Newton steps (L-BFGS), one launch for all.
 
-A launch takes as long for one point as for many, so up to 16 searches take their steps together, and one
+A launch takes as long for one point as for many, so up to 32 searches take their steps together, and one
 that ends makes room for the next start. With g the gradient of f, a search goes
 
     x + t d,    d = B g,    B from the last 8 steps s and changes of the gradient y (Nocedal, 1980)
@@ -26,7 +26,7 @@ from annealz.workflows.pilots.densities.evaluator import Evaluator
 
 __all__ = ["uphill"]
 
-_ROWS = 16  # searches at once
+_ROWS = 32  # searches at once
 _FEW = 4  # that are left, and are evaluated alone
 _MEMORY = 8
 _MOST_STEPS = 300
