@@ -1,6 +1,7 @@
 """Small networks over discrete units, written twice: with JAX for the library, with NumPy for the truth."""
 
 import dataclasses
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,14 +39,15 @@ class Network:
         inner = self.scale * (1 - np.tanh(self._fields(states)) ** 2)
         return np.einsum("sj,jik->sik", inner, np.float64(self.weights[0]))
 
-    def model(self) -> annealz.DiscreteDensity:
+    def model(self, wrap: Callable = lambda fn: fn) -> annealz.DiscreteDensity:
+        """With `wrap` around its function, such as `Counted`."""
         weights, bias = map(jnp.asarray, self.weights)
 
         def fn(hot):
             fields = jnp.einsum("jik,ik->j", weights, hot, precision="highest") + bias
             return self.scale * jnp.tanh(fields).sum()
 
-        return annealz.DiscreteDensity(fn, self.num_units, self.num_states, one_hot=True)
+        return annealz.DiscreteDensity(wrap(fn), self.num_units, self.num_states, one_hot=True)
 
     def binary_model(self) -> annealz.DiscreteDensity:
         """The same of numbers, where there are two states."""

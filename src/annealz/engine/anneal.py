@@ -252,6 +252,7 @@ def _finished(work: Work, held: Blocks, records: list[dict[str, Any]], saver: Sa
         is_reverse=work.is_reverse,
         island_size=size,
         num_resamplings=_num_resamplings(blocks, num_chains, size),
+        num_filling=work.num_filling,
     )
 
 

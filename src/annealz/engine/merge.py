@@ -51,6 +51,7 @@ def merge_runs(runs: Sequence[Run]) -> Run:
             for name in names
         },
         seconds=sum(run.seconds for run in runs),
+        num_filling=sum(run.num_filling for run in runs),
         messages=tuple(dict.fromkeys(m for run in runs for m in run.messages)),
     )
 

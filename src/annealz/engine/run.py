@@ -65,6 +65,8 @@ class Run:
     >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
     >>> run.num_chains, run.num_steps, run.sweeps
     (100, 100, 10000)
+    >>> run.beside(1)  # evaluations, of a density: one where every chain starts
+    100
     >>> run.work.shape, run.island_log_means.shape  # without resampling every chain is an island
     ((100,), (100,))
     >>> run.to_pandas().shape, run.trace.to_pandas().shape[0]
@@ -91,6 +93,8 @@ class Run:
     """Chains an island, of a run that was allowed to resample."""
     num_resamplings: int = 0
     """How often an island was resampled, all islands together."""
+    num_filling: int = 0
+    """Chains that were computed beside these, to fill the last block."""
     ancestors: np.ndarray | None = None
     """(chains,): which chain of the forward run each chain of a reverse run comes from, where known."""
 
@@ -108,6 +112,15 @@ class Run:
     def sweeps(self) -> int:
         """Applications of the kernel to one chain; in reverse one more, at the start."""
         return (self.num_steps + self.is_reverse) * self.num_chains
+
+    def beside(self, each: int | None) -> int:
+        """Evaluations of a density beside `each` for every sweep: of the filling, and where forward chains
+        start. None where sweeps are all that is counted.
+        """
+        if each is None:
+            return 0
+        filling = each * (self.num_steps + self.is_reverse) * self.num_filling
+        return filling + (0 if self.is_reverse else self.num_chains + self.num_filling)
 
     @property
     def work(self) -> np.ndarray:

@@ -22,6 +22,7 @@ RUN = Record(
         Field("is_reverse", flag),
         Field("island_size", optional(whole)),
         Field("num_resamplings", whole),
+        Field("num_filling", whole, is_needed=False),
     ),
 )
 
@@ -52,6 +53,7 @@ def run_to_arrays(run: Run) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         "is_reverse": run.is_reverse,
         "island_size": run.island_size,
         "num_resamplings": run.num_resamplings,
+        "num_filling": run.num_filling,
     }
     return arrays, meta
 
@@ -100,5 +102,6 @@ def run_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any], schedul
         is_reverse=meta["is_reverse"],
         island_size=meta["island_size"],
         num_resamplings=meta["num_resamplings"],
+        num_filling=meta.get("num_filling", 0),
         ancestors=ancestors,
     )

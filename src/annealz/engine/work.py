@@ -121,6 +121,12 @@ class Work:
         is_halved = isinstance(self.path, AbstractLatentPath) and not self.is_whole
         return split_chains(self.num_chains, self.island_size or 1, is_halved)
 
+    @property
+    def num_filling(self) -> int:
+        """Chains that fill up the last block."""
+        starts, size = self.blocks
+        return len(starts) * size - self.num_chains
+
     @functools.cached_property
     def given(self) -> tuple:
         """What every block needs: path, kernel, observers, random bits, and fused steps if any."""

@@ -61,7 +61,8 @@ class AbstractKernel(eqx.Module):
     @property
     def evaluations(self) -> int | None:
         """Evaluations of the density, with or without gradient, that a sweep takes. A chain takes one more
-        where it starts. None where that is not how a sweep is counted.
+        where it starts; what `extend` gives must carry the value, or they are not counted. None where that
+        is not how a sweep is counted.
         """
         return None
 

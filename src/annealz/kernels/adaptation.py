@@ -39,6 +39,7 @@ from annealz.paths.tempered import ZERO_DENSITY
 __all__ = [
     "AbstractTunedKernel",
     "Adaptation",
+    "NoWeight",
     "Tuning",
     "adapt",
     "as_tuning",
@@ -136,6 +137,14 @@ class Adaptation(NamedTuple):
     seconds: float
 
 
+class NoWeight(ValueError):
+    """No chain of a pilot has weight; what it took until then."""
+
+    def __init__(self, message: str, sweeps: int, starts: int):
+        super().__init__(message)
+        self.sweeps, self.starts = sweeps, starts
+
+
 class _Temperature(NamedTuple):
     """Where chains are adapted, and with which step and scales."""
 
@@ -179,7 +188,11 @@ def adapt(
         if beta == 1:
             break
         seen.append(np.asarray(x)[:: max(count // _SEEN, 1)][:_SEEN])
-        beta, log_weights = _next(path, x, beta, len(temperatures))
+        try:
+            beta, log_weights = _next(path, x, beta, len(temperatures))
+        except ValueError as error:
+            spent = len(temperatures) * sweeps * count
+            raise NoWeight(str(error), spent, count) from error
         log_ratio += log_mean(log_weights)
         x = programs.rows(x, resample(log_weights, generator))
         spread = np.asarray(x, np.float64)[:, :dim].var(0)

@@ -141,6 +141,11 @@ class AbstractModel(eqx.Module):
         """Refuse parameters that make no distribution, by a ValueError."""
         return
 
+    @property
+    def num_checked(self) -> int:
+        """Evaluations of its density that `check` takes."""
+        return 0
+
     def check_marginal(self, marginal: str) -> str:
         """The marginal itself, if the model has it."""
         if marginal not in self.marginals:
@@ -163,6 +168,11 @@ class AbstractModel(eqx.Module):
     def exact_log_z_if_cheap(self) -> float | None:
         """log Z where it is known or found in no time."""
         return None
+
+    @property
+    def num_enumerated(self) -> int:
+        """Evaluations of its density that `exact_log_z_if_cheap` takes, and `exact_draws`."""
+        return 0
 
     def exact_log_z(self) -> float:
         """log Z in closed form or by enumeration, however long it takes."""

@@ -179,6 +179,10 @@ class DiscreteDensity(AbstractModel):
                 f"{_shown(rows[wrong[0]])}: return -inf where a state has no weight."
             )
 
+    @property
+    def num_checked(self) -> int:
+        return _NUM_LOOKED_AT
+
     def check_gradient(self) -> None:
         """Refuse a function without gradients."""
         if self.is_differentiable:
@@ -265,6 +269,10 @@ class DiscreteDensity(AbstractModel):
 
     def exact_log_z_if_cheap(self) -> float | None:
         return self.exact_log_z() if self.has_exact_draws else None
+
+    @property
+    def num_enumerated(self) -> int:
+        return self.num_configurations if self.has_exact_draws else 0
 
     @plainly
     def exact_log_z(self) -> float:

@@ -184,6 +184,10 @@ class LogDensity(AbstractModel):
                 "0 * inf."
             )
 
+    @property
+    def num_checked(self) -> int:
+        return len(self._first_points()) if self.fn.is_differentiable else 0
+
     def _first_points(self) -> np.ndarray:
         """The starts, or the origin and points around it."""
         if self.starts is not None:

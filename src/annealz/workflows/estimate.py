@@ -344,7 +344,7 @@ class Estimate(Judged, Drawn):
     def sweeps(self) -> dict[str, int]:
         """Kernel applications: of pilots, of the runs that gave log Z, and of the second opinion."""
         reverse = 0 if self.reverse is None else self.reverse.sweeps
-        draws = self.settings.draw_sweeps or 0
+        draws = self.settings.sweeps_of_draws(self.num_chains)
         sweeps = {"pilot": self.settings.pilot_sweeps, "main": self.run.sweeps + reverse + draws}
         if self.runs.second is not None:
             probe = self.runs.probe
@@ -353,19 +353,39 @@ class Estimate(Judged, Drawn):
 
     @property
     def evaluations(self) -> dict[str, int] | None:
-        """Evaluations of the density, with or without its gradient; None where sweeps are all there is."""
-        each = self.settings.evaluations_a_sweep
-        if each is None:
+        """Evaluations of the density, with or without its gradient; None where they are not counted."""
+        settings, each = self.settings, self.settings.evaluations_a_sweep
+        if each is None or settings.is_uncounted:
             return None
         counts = {name: each * count for name, count in self.sweeps.items()}
-        counts["pilot"] += self.settings.base_evaluations
-        counts["main"] += self.run.num_chains  # where they start
-        if self.reverse is not None and self.settings.draws != "approximate":
-            counts["main"] += self.reverse.num_chains
-        for run in (self.runs.second, self.runs.probe):
-            if run is not None:
-                counts["second"] += run.num_chains
+        counts["pilot"] += settings.base_evaluations
+        counts["main"] += self.run.beside(each) + (settings.draw_evaluations or 0)
+        if self.reverse is not None:
+            counts["main"] += self.reverse.beside(each) + self._evaluations_of_draws(each)
+        if self.runs.second is not None:
+            counts["second"] = self._evaluations_of_second(each)
         return counts
+
+    def _evaluations_of_draws(self, each: int) -> int:
+        """Beside their sweeps: of what fills their last block, which is that of the reverse run; or where
+        draws become states.
+        """
+        assert self.reverse is not None
+        if self.settings.draws != "approximate":
+            return self.reverse.num_chains
+        return each * self.settings.sweeps_a_draw(self.num_chains) * self.reverse.num_filling
+
+    def _evaluations_of_second(self, each: int) -> int:
+        """Of the second chains, by a kernel of their own if there is one, and of the way back."""
+        second, probe = self.runs.second, self.runs.probe
+        assert second is not None
+        own = None if self.settings.second is None else self.settings.second.evaluations_a_sweep
+        rate = each if own is None else own
+        count = rate * second.sweeps + second.beside(rate)
+        if probe is None:
+            return count
+        starts = 0 if own is None else probe.num_chains  # states of another frame
+        return count + each * probe.sweeps + probe.beside(each) + starts
 
     @property
     def seconds(self) -> float:

@@ -56,7 +56,7 @@ class Length:
     sweeps: int = 0
     seconds: float = 0.0
     starts: int = 0
-    """Chains that pilots started."""
+    """Evaluations of a density beside those of the sweeps, where they are counted."""
     whole_seconds: float | None = None
     """What the run should take without its time limit."""
     wanted_steps: int | None = None

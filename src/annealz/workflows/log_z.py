@@ -246,7 +246,8 @@ def estimate_log_z(
         start, of_draws = _draws(problem, length, options, given, on_progress)
         of_draws["independent_draws"] = independent
         second = problem.second_schedule(length.schedule)
-        known, findings = problem.known_log_z(exact_log_z), problem.findings
+        problem = problem.with_exact(exact_log_z)
+        known, findings = problem.exact_log_z, problem.findings
         if problem.is_unconfirmed and second_opinion and known is None:
             findings = (*findings, Finding.of(Kind.UNCONFIRMED, limit=max_seconds))
         settings = AnnealSettings(
@@ -426,11 +427,14 @@ def _draws(
         )
         known = ExchangedDraws(status=drawn.status.value, messages=list(drawn.messages))
         start = check_start(problem.path, drawn.draws, num_chains, "draws")
-        return start, {"draws": "exchange", "draw_sweeps": drawn.sweeps, "exchange": known}
+        spent = drawn.beside(problem.kernel.evaluations) or None
+        found = {"draws": "exchange", "draw_sweeps": drawn.sweeps, "draw_evaluations": spent}
+        return start, {**found, "exchange": known}
     if options.draws is not None:
         start = check_start(problem.path, options.draws, num_chains, "draws")
         return start, {"draws": "given", "draw_sweeps": 0}
     if not given.path and problem.model.has_exact_draws:  # the layer of a given path is not known
-        return None, {"draws": "exact", "draw_sweeps": 0}
+        spent = problem.model.num_enumerated or None
+        return None, {"draws": "exact", "draw_sweeps": 0, "draw_evaluations": spent}
     sweeps = max(_LEAST_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
     return None, {"draws": "approximate", "draw_sweeps": sweeps * num_chains}

@@ -51,7 +51,7 @@ class Problem:
     marginal: str | None
     """The layer that is annealed, of a model that has several; auto until it is prepared."""
     exact_log_z: float | None = None
-    """What the model's file records."""
+    """What is known: recorded in the model's file, given, or enumerated."""
     source: str | None = None
     """Where the model was imported from, module:name."""
     pilot_sweeps: int = 0
@@ -188,7 +188,8 @@ class Problem:
         flat = self.model.flat_base()
         if not isinstance(flat, BernoulliBase) or flat.num_units > _FEW_UNITS or self.is_fitted:
             return self
-        if self.known_log_z() is None:
+        known = self.with_exact()
+        if known.exact_log_z is None:
             return self
         path = self.model.path(flat, self.marginal or self.model.marginals[0])
         path = path if self.is_open else self.path
@@ -196,7 +197,7 @@ class Problem:
             f"the exact log Z of {2**flat.num_units:,} states is known, no other base was tried"
         )
         return dataclasses.replace(
-            self, path=path, is_simple=True, is_open=False, base_reason=reason
+            known, path=path, is_simple=True, is_open=False, base_reason=reason
         )
 
     def is_searched(self, second_opinion: bool) -> bool:
@@ -210,11 +211,10 @@ class Problem:
         return self.kernel.extend(self.path)
 
     @property
-    def _evaluations_a_sweep(self) -> int | None:
-        each = self.kernel.evaluations
-        if each is None or getattr(self.states, "carries_value", False):
-            return each
-        return each + 1  # at the start of every move, because nothing is carried
+    def _is_uncounted(self) -> bool:
+        """Whether the density is evaluated beside sweeps and starts, because nothing is carried."""
+        is_carried = getattr(self.states, "carries_value", False)
+        return self.kernel.evaluations is not None and not is_carried
 
     @property
     def offset(self) -> float | None:
@@ -231,7 +231,12 @@ class Problem:
         """Where the second opinion starts, if there is one."""
         if self.second_path is None:
             return None
-        return SecondBase(base=getattr(self.second_path.base, "name", "second"))
+        return SecondBase(
+            base=getattr(self.second_path.base, "name", "second"),
+            evaluations_a_sweep=None
+            if self.second_kernel is None
+            else self.second_kernel.evaluations,
+        )
 
     def second_schedule(self, first: Schedule) -> Schedule | None:
         """Of the second opinion: planned by what its pilot saw, where the first was planned by a pilot."""
@@ -250,7 +255,7 @@ class Problem:
         return (self.second_kernel or self.kernel).extend(self.second_path)
 
     def charged(self, sweeps: int, seconds: float, starts: int = 0) -> "Problem":
-        """The same with more spent on pilots, which started so many chains."""
+        """The same with more spent on pilots; `starts` are evaluations beside those of the sweeps."""
         return dataclasses.replace(
             self,
             pilot_sweeps=self.pilot_sweeps + sweeps,
@@ -258,10 +263,14 @@ class Problem:
             pilot_evaluations=self.pilot_evaluations + starts,
         )
 
-    def known_log_z(self, given: float | None = None) -> float | None:
-        """The exact value: given, recorded in the model's file, or quick to enumerate."""
+    def with_exact(self, given: float | None = None) -> "Problem":
+        """The same with the exact log Z: given, known already, or quick to enumerate, which is charged."""
         known = self.exact_log_z if given is None else given
-        return self.model.exact_log_z_if_cheap() if known is None else known
+        if known is not None:
+            return dataclasses.replace(self, exact_log_z=known)
+        known = self.model.exact_log_z_if_cheap()
+        spent = 0 if known is None else self.model.num_enumerated
+        return dataclasses.replace(self.charged(0, 0.0, spent), exact_log_z=known)
 
     def described(self, given: Given) -> dict[str, Any]:
         """What the settings of every run hold of it, by name."""
@@ -274,8 +283,9 @@ class Problem:
             "base_digest": getattr(base, "digest", None),
             "marginal": self.marginal,
             "given": given,
-            "evaluations_a_sweep": self._evaluations_a_sweep,
+            "evaluations_a_sweep": self.kernel.evaluations,
             "base_evaluations": self.pilot_evaluations,
+            "is_uncounted": self._is_uncounted or None,
             "versions": versions(),
         }
 
@@ -299,11 +309,13 @@ def choose_problem(
         found, meta = read_model(model)
     elif isinstance(model, AbstractModel):
         found = model
-        found.check()
     else:
         raise ValueError(
             f"model must be an annealz model, a packaged name or a file, got {hint(model)}."
         )
+    is_read = isinstance(model, str | Path) and "source" not in meta  # and was checked there
+    if not is_read:
+        found.check()
     if path is not None and not isinstance(path, AbstractPath):
         raise ValueError(f"path must be an annealz.AbstractPath, got {type(path).__name__}.")
     move = found.choose_kernel(kernel)
@@ -340,6 +352,7 @@ def choose_problem(
         is_fitted=is_fitted,
         is_own_path=is_own,
         wanted_base=base if isinstance(base, str) else "auto",
+        pilot_evaluations=found.num_checked,
         findings=(*_guessed(meta), *_of_means(data), *_unused(meta, data)),
     )
 

@@ -125,7 +125,7 @@ class Runner:
             layer = settings.marginal or problem.model.marginals[0]
             start = problem.model.exact_draws(run.num_chains, seed, layer)
         elif settings.draws == "approximate":
-            sweeps = (settings.draw_sweeps or 0) // run.num_chains
+            sweeps = settings.sweeps_a_draw(run.num_chains)
             start, ancestors = draw_with_ancestors(
                 problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
             )
@@ -168,10 +168,14 @@ class Runner:
         )
 
     def probe(self, second: Run) -> Run | None:
-        """Where the second chains ended, annealed back along the first path; None without a reversal."""
+        """Where the second chains ended, annealed back along the first path; None without a reversal,
+        or without weight.
+        """
         try:
             self.problem.kernel.reversed()
         except ValueError:
+            return None
+        if second.log_weights.max() < ZERO_DENSITY / 2:  # they ended nowhere
             return None
         if self.settings.draws == "exact":  # BAR knows of what forward chains miss
             return None

@@ -37,6 +37,7 @@ from annealz.estimators.finding import Finding, Findings, by_kind
 from annealz.estimators.islands import IslandJudgement
 from annealz.estimators.kind import Kind
 from annealz.estimators.status import Status, status_of
+from annealz.paths.tempered import ZERO_DENSITY
 
 __all__ = ["Probe", "SecondOpinion", "compare_opinions", "num_probed", "probed_chains"]
 
@@ -151,14 +152,16 @@ def num_probed(num_second: int) -> int:
 
 def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
     """Second chains whose ends are probed, and log(N2 c_i) of each: by flattened weights, so that a few
-    chains of large weight do not stand for all.
+    chains of large weight do not stand for all. Some of them have weight.
     """
-    size, count = second.num_chains, num_probed(second.num_chains)
-    chances = flattened(second.log_weights, count)
+    log_weights, count = second.log_weights, num_probed(second.num_chains)
+    is_alive = log_weights > ZERO_DENSITY / 2
+    chances = np.zeros(log_weights.size)  # from where the density is zero no way leads back
+    chances[is_alive] = flattened(log_weights[is_alive], min(count, is_alive.sum()))
     generator = np.random.default_rng(derive_seed(second.seed, "probed"))
     with np.errstate(divide="ignore"):
         chains = resample(np.log(chances), generator, count)
-    return chains, np.log(size * chances[chains])
+    return chains, np.log(log_weights.size * chances[chains])
 
 
 def compare_opinions(

@@ -94,6 +94,8 @@ class SecondBase(TypedRecord):
 
     what: ClassVar[str] = "the second opinion"
     base: Annotated[str, line]
+    evaluations_a_sweep: Annotated[int | None, optional(whole)] = None
+    """Of the density, where they have a kernel of their own, and with it states of their own."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -134,8 +136,10 @@ class RunSettings(ProblemSettings):
     evaluations_a_sweep: Annotated[int | None, optional(whole)]
     """Of the density; None of models whose cost is counted in sweeps."""
     base_evaluations: Annotated[int, whole]
-    """What the fit of the base took."""
+    """What pilots took beside those of their sweeps, the check of the model and its enumeration too."""
     versions: Annotated[dict[str, str], Table(text)]
+    is_uncounted: Annotated[bool | None, optional(flag)] = None
+    """True where weights and records evaluate the density as well, because the path carries no value."""
 
     @property
     def has_wish(self) -> bool:
@@ -184,6 +188,8 @@ class AnnealSettings(RunSettings):
     """What pilots found that speaks against annealing: kinds and their numbers."""
     draw_sweeps: Annotated[int | None, optional(whole)] = None
     """What those draws took, all chains together."""
+    draw_evaluations: Annotated[int | None, optional(whole)] = None
+    """Of a density, beside those sweeps: by enumeration, or where replicas started."""
     exchange: Annotated[ExchangedDraws | None, optional(ExchangedDraws.within)] = None
     independent_draws: Annotated[int | None, optional(whole)] = None
     """Rows of a given trace that reverse chains start from: chain j from row j modulo this."""
@@ -192,6 +198,16 @@ class AnnealSettings(RunSettings):
     def has_wish(self) -> bool:
         """Whether a wanted error or a time limit decides how long the run is."""
         return self.target_std_err is not None or self.max_seconds is not None
+
+    def sweeps_a_draw(self, num_chains: int) -> int:
+        """At beta = 1, of each of so many approximate draws."""
+        return (self.draw_sweeps or 0) // num_chains if self.draws == "approximate" else 0
+
+    def sweeps_of_draws(self, num_chains: int) -> int:
+        """What the draws of so many reverse chains took."""
+        if self.draws == "approximate":
+            return self.sweeps_a_draw(num_chains) * num_chains
+        return self.draw_sweeps or 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

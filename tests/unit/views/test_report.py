@@ -26,6 +26,7 @@ from annealz.views.report.again import estimate_again
 from annealz.workflows.compare import compare_schedules
 from annealz.workflows.folder import RunFolder
 from annealz.workflows.runner import estimate_of, read_estimate
+from annealz.workflows.settings import SecondBase
 from support.command import refused, run
 
 MODEL = random_rbm(4, 6, 0.5, 1)
@@ -232,7 +233,11 @@ def test_evaluations_of_a_density_are_told():
         base=annealz.GaussianBase.standard(2),
         kernel=annealz.RandomWalk(0.5),
     )
-    assert f"Evaluations of the density: {result.evaluations['pilot']:,}" in render_report(result)
+    assert "Evaluations of the density: 8 in pilots, 2,100 in runs.<" in render_report(result)
+    second = dataclasses.replace(result.run, purpose="second")
+    settings = dataclasses.replace(result.settings, second=SecondBase(base="wide"))
+    both = estimate_of(settings, Runs(result.run, second=second))
+    assert "2,100 in runs, 2,100 in the second opinion.<" in render_report(both)
     assert "estimate_log_z(" in Page(render_report(result)).command()
 
 

@@ -15,6 +15,7 @@ from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.modes import find_modes, start_points
 from annealz.workflows.pilots.densities.population import explore
 from annealz.workflows.pilots.densities.proper import improper_direction
+from support.counted import Counted
 
 GAUSSIAN = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2, name="gaussian")
 
@@ -134,6 +135,16 @@ def test_a_default_run_of_a_function_on_the_host():
     assert abs(estimate.log_z - 0.5 * np.log(2 * np.pi)) < 5 * estimate.std_err
 
 
+def test_a_population_without_weight_is_charged():
+    fn = Counted(lambda x: jnp.where(jnp.abs(x[0]) < 1, 0.0, -jnp.inf))
+    evaluator = Evaluator(annealz.LogDensity(fn, dim=1, is_differentiable=False))
+    origins = (annealz.GaussianBase.from_moments([9.0], [[0.1]]), annealz.GaussianBase.standard(1))
+    found = search._explored(evaluator, annealz.RandomWalk(), origins, 0, is_straight=False)
+    assert [origin.mean[0] for origin, _ in found] == [0]
+    assert evaluator.evaluations > 100  # of the one that was lost
+    assert evaluator.evaluations + found[0][1].evaluations == fn.since()
+
+
 def test_many_hot_chains_are_thinned_and_counted():
     """More than are kept at beta = 1: every evaluation is charged once."""
     count = 0
@@ -163,7 +174,7 @@ def test_how_many_chains_are_hot(monkeypatch, dim, is_straight, chains):
     monkeypatch.setattr(search, "explore", lambda *_, **options: asked.append(options))
     model = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=dim)
     origins = (annealz.GaussianBase.standard(dim),) * 2
-    search._explored(model, annealz.HAIS(), origins, 0, is_straight)
+    search._explored(Evaluator(model), annealz.HAIS(), origins, 0, is_straight)
     assert [one["num_chains"] for one in asked] == [None, chains]
 
 
@@ -179,12 +190,15 @@ def test_a_default_run_of_an_easy_density(compiled: list[str]):
 
 
 def test_a_wide_and_a_narrow_state_are_never_ok():
-    model = annealz.LogDensity(spike, dim=2, name="spike")
+    """A mode that no chain entered is found uphill, and all that this took is charged."""
+    fn = Counted(spike)
+    model = annealz.LogDensity(fn, dim=2, name="spike")
     estimate = annealz.estimate_log_z(
         model, schedule="linear", num_steps=50, num_chains=50, seed=1, second_opinion=False
     )
     assert estimate.status is Status.UNRELIABLE
     assert {Kind.MISSED_MODE, Kind.TWO_KINDS} & estimate.findings.keys()
+    assert sum(estimate.evaluations.values()) == fn.since()
     assert any("annealz.nested_log_z" in message for message in estimate.messages)
 
 

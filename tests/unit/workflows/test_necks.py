@@ -13,6 +13,7 @@ from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.necks import missed_neck, straightened, suspects
 from annealz.workflows.pilots.densities.population import Sample
 from annealz.workflows.pilots.densities.profile import profile
+from support.counted import Counted
 
 ERROR, EFFECTS = 1.5, np.array([0.9, -1.1, 0.3, 1.6])
 
@@ -187,10 +188,17 @@ def test_coordinates_that_lose_mass_are_given_up(monkeypatch):
 
 
 def test_a_run_of_a_centred_hierarchy():
+    fn = Counted(groups)
     estimate = annealz.estimate_log_z(
-        GROUPS, schedule="linear", num_steps=50, num_chains=200, second_opinion=False, seed=1
+        annealz.LogDensity(fn, dim=5),
+        schedule="linear",
+        num_steps=50,
+        num_chains=200,
+        second_opinion=False,
+        seed=1,
     )
     assert isinstance(estimate.problem.path.base, WarpedBase)
+    assert sum(estimate.evaluations.values()) == fn.since()  # in both coordinates, and the profile
     assert estimate.status is Status.OK
     assert abs(estimate.log_z - LOG_Z) < 4 * estimate.std_err < 0.1
     below = np.exp(log_marginal(GRID[GRID < -2])).sum() / np.exp(log_marginal(GRID)).sum()

@@ -59,7 +59,7 @@ def test_the_prior_may_be_given_and_need_not_be_normalised(seed):
 def test_the_record_is_json(estimate):
     record = json.loads(json.dumps(estimate.to_dict(), allow_nan=False))
     assert record["evaluations"] == {
-        "pilot": 0,
+        "pilot": 8,  # to check the model
         "main": sum(r["evaluations"] for r in record["runs"]),
     }
     assert record["method"] == "nested"

@@ -15,6 +15,7 @@ from annealz.estimators.kind import Kind
 from annealz.estimators.stated import stated_interval, stated_std_err
 from annealz.estimators.status import Status
 from annealz.models.formats import save_rbm
+from annealz.paths.tempered import ZERO_DENSITY
 from annealz.testing import assert_within_mc_error
 from annealz.views.cli.main import _status
 from annealz.views.report import render_report
@@ -130,6 +131,16 @@ def probe_of(generator, variance: float, mass: float = 0.0, second_variance: flo
     chains, log_chances = probed_chains(run)  # type: ignore
     back = generator.normal(D + variance / 2, s, chains.size) + np.where(is_there[chains], 9.0, 0.0)
     return Probe(first, log_mean(first), back, log_weights[chains] - log_chances)
+
+
+@pytest.mark.parametrize("size", [20, 50, 100])
+def test_no_way_back_starts_where_the_density_is_zero(size: int):
+    log_weights = np.random.default_rng(0).normal(size=size)
+    log_weights[::7] = ZERO_DENSITY
+    run = SimpleNamespace(num_chains=size, log_weights=log_weights, seed=1)
+    chains, log_chances = probed_chains(run)  # type: ignore
+    assert (log_weights[chains] > ZERO_DENSITY / 2).all()
+    assert np.isfinite(log_chances).all()
 
 
 @pytest.mark.parametrize("variance", [0.1, 1.0, 2.0])

@@ -198,6 +198,12 @@ class _Exchanging:
         rows, width = split_chains(self.num_ensembles * self.num_rungs, self.num_rungs)
         return rows, width // self.num_rungs
 
+    @property
+    def num_filling(self) -> int:
+        """Replicas that fill up the last block."""
+        rows, ensembles = self.blocks
+        return (len(rows) * ensembles - self.num_ensembles) * self.num_rungs
+
     @functools.cached_property
     def given(self) -> tuple:
         return self.path.unnamed(), self.kernel, Stream(self.seed, self.purpose)
@@ -319,6 +325,7 @@ def _run(
         purpose=run.purpose,
         draws=_positions(run, draws),
         seconds=saver.seconds,
+        num_filling=run.num_filling,
         extra_messages=tuple(saver.messages),
     )
 

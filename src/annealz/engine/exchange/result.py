@@ -76,6 +76,8 @@ class Exchange(Judged):
     ([100, 100, 200], 200)
     >>> result.betas.shape, result.num_rungs, result.num_ensembles, result.num_sweeps, result.sweeps
     ((6,), 6, 16, 400, 38400)
+    >>> result.beside(1)  # evaluations, of a density: one where every replica starts
+    96
     >>> result.barrier < 3, result.round_trips > 100  # over all ensembles, in the last round
     (True, True)
     >>> result.draws.shape  # of the target
@@ -96,6 +98,8 @@ class Exchange(Judged):
     draws: np.ndarray
     """(draws, ...): the model's variables at beta = 1, evenly over the last round and all ensembles."""
     seconds: float
+    num_filling: int = 0
+    """Replicas that were computed beside these, to fill the last block."""
     extra_messages: tuple[str, ...] = ()
 
     @property
@@ -155,6 +159,15 @@ class Exchange(Judged):
     def sweeps(self) -> int:
         """Applications of the kernel to one replica."""
         return self.num_sweeps * self.num_rungs * self.num_ensembles
+
+    def beside(self, each: int | None) -> int:
+        """Evaluations of a density beside `each` for every sweep: of the filling, and where replicas start.
+        None where sweeps are all that is counted.
+        """
+        if each is None:
+            return 0
+        replicas = self.num_rungs * self.num_ensembles
+        return each * self.num_sweeps * self.num_filling + replicas + self.num_filling
 
     @functools.cached_property
     def _judgement(self) -> ExchangeJudgement:

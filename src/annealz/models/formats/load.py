@@ -89,8 +89,7 @@ def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
     if is_import_path(str(name)) and not Path(name).exists():
         from annealz.models.log_density import LogDensity
 
-        found = load_object(str(name))
-        found.check()
+        found = load_object(str(name))  # whose function is evaluated by those who check it
         is_density = isinstance(found, LogDensity)  # whose own name is often that of a function
         called = str(name).rpartition(":")[2] if is_density else found.name
         return found, {"name": called, "source": str(name)}

@@ -239,7 +239,7 @@ def _cost(estimate: Estimate) -> Html:
         ("forward run", run.sweeps, run.seconds),
     ]
     if reverse is not None:
-        draws = settings.draw_sweeps or 0
+        draws = settings.sweeps_of_draws(estimate.num_chains)
         rows.append(("reverse run and its draws", reverse.sweeps + draws, reverse.seconds))
     if estimate.runs.second is not None:
         second, probe = estimate.runs.second, estimate.runs.probe
@@ -253,7 +253,8 @@ def _cost(estimate: Estimate) -> Html:
     if estimate.evaluations is None:
         return shown
     spent = estimate.evaluations
-    words = f"Evaluations of the density: {spent['pilot']:,} in pilots, {spent['main']:,} in runs."
+    words = f"Evaluations of the density: {spent['pilot']:,} in pilots, {spent['main']:,} in runs"
+    words += f", {spent['second']:,} in the second opinion." if "second" in spent else "."
     return join([shown, tag("p", words)])
 
 

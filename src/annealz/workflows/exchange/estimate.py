@@ -129,12 +129,14 @@ class ExchangeEstimate(Judged):
 
     @property
     def evaluations(self) -> dict[str, int] | None:
-        """Evaluations of the density, with or without its gradient; None where sweeps are all there is."""
+        """Evaluations of the density, with or without its gradient; None where they are not counted."""
         each = self.settings.evaluations_a_sweep
-        if each is None:
+        if each is None or self.settings.is_uncounted:
             return None
-        sweeps, fit = self.sweeps, self.settings.base_evaluations
-        return {"pilot": each * sweeps["pilot"] + fit, "main": each * sweeps["main"]}
+        counts = {name: each * count for name, count in self.sweeps.items()}
+        counts["pilot"] += self.settings.base_evaluations
+        counts["main"] += self.exchange.beside(each)
+        return counts
 
     @property
     def seconds(self) -> float:

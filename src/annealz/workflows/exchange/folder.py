@@ -19,7 +19,7 @@ from annealz.workflows.settings import ExchangeSettings
 
 __all__ = ["ExchangeFolder", "exchange_from_arrays", "exchange_to_arrays", "is_exchange"]
 
-EXCHANGE = Record("the record of a run of replica exchange", RUN.fields[:5])
+EXCHANGE = Record("the record of a run of replica exchange", (*RUN.fields[:5], RUN.fields[-1]))
 _OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
 
 
@@ -62,6 +62,7 @@ def exchange_to_arrays(result: Exchange) -> tuple[dict[str, np.ndarray], dict[st
         "purpose": result.purpose,
         "seconds": result.seconds,
         "messages": list(result.extra_messages),
+        "num_filling": result.num_filling,
     }
     return arrays, meta
 
@@ -89,5 +90,6 @@ def exchange_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any]) ->
         purpose=meta["purpose"],
         draws=real_numbers(arrays, "draws", what),
         seconds=meta["seconds"],
+        num_filling=meta.get("num_filling", 0),
         extra_messages=tuple(meta["messages"]),
     )

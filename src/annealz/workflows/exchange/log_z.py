@@ -127,6 +127,7 @@ def exchange_log_z(
         folder.check(force)
     begin(on_progress, "tuning")
     problem = problem.prepared(seed, num_sweeps, rows, on_progress=on_progress)
+    problem = problem.with_exact(exact_log_z)
     settings = ExchangeSettings(
         **problem.described(given),
         asked=asked,
@@ -137,7 +138,7 @@ def exchange_log_z(
         seed=seed,
         target_std_err=None,
         checkpoint_seconds=checkpoint_seconds,
-        exact_log_z=problem.known_log_z(exact_log_z),
+        exact_log_z=problem.exact_log_z,
         pilot_sweeps=problem.pilot_sweeps,
         pilot_seconds=problem.pilot_seconds + fit_seconds,
     )

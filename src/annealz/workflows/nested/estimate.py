@@ -152,7 +152,8 @@ class NestedEstimate(Judged):
     @property
     def evaluations(self) -> dict[str, int]:
         """Of the density, as they were made."""
-        return {"pilot": 0, "main": sum(one.evaluations for one in self.runs)}
+        made = sum(one.evaluations for one in self.runs)
+        return {"pilot": self.settings.num_checked, "main": made}
 
     @property
     def sweeps(self) -> dict[str, int]:

@@ -118,6 +118,7 @@ def nested_log_z(
         seed=seed,
         exact_log_z=None if exact_log_z is None else float(exact_log_z),
         versions=versions(),
+        num_checked=found.num_checked,
     )
     made = _runs(Target(found, prior.unnamed()), settings, live, on_progress)
     judgement = judge_nested(made, seed=seed, num_inner_steps=steps, limit=limit)

@@ -31,3 +31,5 @@ class NestedSettings:
     seed: int
     exact_log_z: float | None
     versions: dict[str, str]
+    num_checked: int = 0
+    """Evaluations that the check of the model took."""

@@ -101,6 +101,8 @@ class Scout:
     """By a pilot: rough, and low where the base misses something."""
     std_err: float
     run: Run | None = None
+    starts: int = 0
+    """Evaluations of a density beside those of its sweeps, where they are counted."""
 
     @property
     def name(self) -> str:
@@ -118,14 +120,6 @@ class Scout:
     @property
     def sweeps(self) -> int:
         return self.terrain.sweeps + (0 if self.run is None else self.run.sweeps)
-
-    @property
-    def starts(self) -> int:
-        """Evaluations of a density beside those of its sweeps, where they are counted."""
-        surveyed = self.terrain.provenance.get("starts")
-        if surveyed is None:
-            return 0
-        return surveyed + (0 if self.run is None else self.run.num_chains)
 
     @property
     def found(self) -> "_Found":
@@ -226,6 +220,7 @@ class _Searcher:
             on_progress=self.on_progress,
         )
         log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
+        starts = terrain.provenance.get("starts", 0)
         if with_run:
             run = anneal(
                 path,
@@ -238,7 +233,8 @@ class _Searcher:
             )
             log_z = run.log_z0 + log_mean(run.log_weights)
             std_err = delta_std_err(run.log_weights)
-        return Scout(base, path, terrain, float(log_z), float(std_err), run)
+            starts += run.beside(self.kernel.evaluations)
+        return Scout(base, path, terrain, float(log_z), float(std_err), run, starts)
 
     def exchanged(self) -> "Exchange | None":
         """Replicas between the flat base and the model; None where they would have too few sweeps."""
@@ -337,7 +333,7 @@ def search_bases(
     starts = sum(one.starts for one in (*tried, *rough))
     if crossed is not None:
         spent += crossed.sweeps
-        starts += 0 if kernel.evaluations is None else _NUM_RUNGS * _NUM_ENSEMBLES
+        starts += crossed.beside(kernel.evaluations)
     seconds = time.monotonic() - began
     return BaseChoice(first, second, tried, spent, seconds, starts, searcher.is_cut)
 

@@ -72,7 +72,7 @@ class Forecast(NamedTuple):
     pilot_seconds: float
     max_seconds: float | None = None
     pilot_starts: int = 0
-    """Chains that sizing started."""
+    """Evaluations of a density beside those of the sweeps, where they are counted."""
 
     @property
     def num_steps(self) -> int:
@@ -158,7 +158,9 @@ def forecast(
             on_progress=in_stage(on_progress, "sizing", len(rungs) + 1, 0),
         )
         sweeps += sizing.sweeps + (plan.provenance.get("pilot_sweeps", 0) if is_name else 0)
-        starts += sizing.num_chains + (plan.provenance.get("starts", 0) if is_name else 0)
+        starts += sizing.beside(kernel.evaluations) + (
+            plan.provenance.get("starts", 0) if is_name else 0
+        )
         rungs.append(_Rung(sizing, _needed(sizing, target_std_err)))
         if not is_free or len(rungs) == _MAX_LENGTHS or not _is_worth_lengthening(rungs[-1]):
             break
@@ -198,6 +200,7 @@ class Timing(NamedTuple):
     sweeps: int
     spent: float
     starts: int = 0
+    """Evaluations of a density beside those of the sweeps, where they are counted."""
 
 
 def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed: int) -> Timing:
@@ -211,7 +214,8 @@ def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed
         for steps in (1, _TIMED_STEPS)  # the first compiles
     ]  # fmt: skip
     pace = runs[-1].seconds / (_TIMED_STEPS * size)
-    return Timing(pace, sum(run.sweeps for run in runs), time.monotonic() - began, 2 * size)
+    starts = sum(run.beside(kernel.evaluations) for run in runs)
+    return Timing(pace, sum(run.sweeps for run in runs), time.monotonic() - began, starts)
 
 
 def _needed(sizing: Run, target_std_err: float) -> float:

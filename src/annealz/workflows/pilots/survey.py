@@ -63,6 +63,7 @@ def survey(
         record_every=1,
         on_progress=None if on_progress is None else lambda now: on_progress(_pilot(now)),
     )
+    each = kernel.evaluations
     shrunk = 1 - 1 / np.maximum(run.trace.ess, 1.1)  # E of a variance about the weighted mean
     return Terrain(
         betas=run.trace.betas,
@@ -75,7 +76,7 @@ def survey(
             "pilot": "annealed",
             "num_steps": num_steps,
             "num_chains": num_chains,
-            **({} if kernel.evaluations is None else {"starts": num_chains}),
+            **({} if each is None else {"starts": run.beside(each)}),
             "seed": seed,
         },
     )

@@ -41,7 +41,7 @@ from annealz.core.random import Stream, derive_seed
 from annealz.estimators.finding import Finding
 from annealz.estimators.kind import Kind
 from annealz.kernels.abstract import AbstractKernel
-from annealz.kernels.adaptation import AbstractTunedKernel
+from annealz.kernels.adaptation import AbstractTunedKernel, NoWeight
 from annealz.models.log_density import LogDensity
 from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.bases.frame import AbstractFrameBase
@@ -136,7 +136,7 @@ def _searched(
     origins = origins or wide_bases(evaluator, _true(modes), starts, generator, far)
     offset = _offset(modes, origins[0])
     origins = tuple(_with_offset(origin, offset) for origin in origins)
-    found = _explored(model, kernel.with_tuning(None), origins, seed, is_straight)
+    found = _explored(evaluator, kernel.with_tuning(None), origins, seed, is_straight)
     wide, population = found[-1]
     populations = [one for _, one in found]
     if model.is_differentiable:
@@ -237,7 +237,7 @@ def _highest(population: Population) -> np.ndarray:
 
 
 def _explored(
-    model: LogDensity,
+    evaluator: Evaluator,
     kernel: AbstractTunedKernel,
     origins: tuple[AbstractBase, ...],
     seed: int,
@@ -248,6 +248,7 @@ def _explored(
     From the last one, the widest, with many chains in many dimensions: a mode half as wide as another has
     2^-dim of the chains of that one while they are hot. A straightened density was looked at before.
     """
+    model = evaluator.model
     found: list[tuple[AbstractBase, Population]] = []
     share, most = (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
     many = int(np.clip(share * model.dim**2 if model.dim > 2 else 0, _FEWEST, most))
@@ -260,7 +261,9 @@ def _explored(
         options["num_chains"] = many if place == len(origins) - 1 else None
         try:
             found.append((origin, explore(states, kernel, **options)))
-        except ValueError:
+        except NoWeight as lost:
+            assert kernel.evaluations is not None
+            evaluator.evaluations += kernel.evaluations * lost.sweeps + lost.starts
             if place == len(origins) - 1 and not found:
                 raise
     return found
