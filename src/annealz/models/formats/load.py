@@ -5,6 +5,7 @@ they do not say, or another package claims it, by its ending. The names of its a
 (`layouts.py`).
 """
 
+import functools
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -106,6 +107,19 @@ def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
             f"unknown model {str(name)!r}: give a file, module:name of a Python object, or one of "
             f"{', '.join(packaged)}."
         )
+    if str(name) in packaged:
+        model, meta = _packaged(path)
+        return model, dict(meta)
+    return _from_file(path, update, names)
+
+
+@functools.cache
+def _packaged(path: Path) -> tuple[AbstractModel, dict[str, Any]]:
+    """Read once a process: what is prepared for a model, for the same arrays, is then found again."""
+    return _from_file(path, None, None)
+
+
+def _from_file(path: Path, update: str | None, names: Any) -> tuple[AbstractModel, dict[str, Any]]:
     model, meta = _read(path, update, names)
     meta.pop("source", None)  # names code to import, which no file may
     if meta.get("digest") != model.digest:
