@@ -51,14 +51,16 @@ def test_a_device_that_was_asked_for_is_kept(gpu):
 
 
 def test_a_density_is_found_by_its_name_and_its_keyword(gpu, tmp_path, monkeypatch):
-    (tmp_path / "own_density.py").write_text(
+    (tmp_path / "density_to_place.py").write_text(
         "import annealz\nimport jax.numpy as jnp\n"
         "bump = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     seen = well_placed(lambda model, num_chains=None: preferred())
-    assert seen("own_density:bump").platform == "cpu"
+    assert seen("density_to_place:bump").platform == "cpu"
     assert seen(model=SMALL).platform == "cpu"
     assert seen(SMALL, num_chains=100_000) is None
     with contextlib.suppress(ValueError):
-        assert seen("own_density:missing") is None  # what is wrong is said by the function itself
+        assert (
+            seen("density_to_place:missing") is None
+        )  # what is wrong is said by the function itself

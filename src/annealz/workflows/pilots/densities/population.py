@@ -30,6 +30,7 @@ _BURN_IN = 4
 _MOST_KEPT = 384  # chains, at beta = 1 and beyond
 _COOLING = (2.0, 4.0, 8.0, 16.0)
 _SWEEPS_A_COOLING = 8
+_SOME = 2048  # states in which modes are looked for
 _HOT = 96  # states of all temperatures together
 _WALK = 2.0  # step of a random walk, times the root of the dimension
 
@@ -72,6 +73,12 @@ class Sample:
     def flat(self) -> np.ndarray:
         """(sweeps times chains, dim)."""
         return self.rows.reshape(-1, self.rows.shape[-1])
+
+    @property
+    def some(self) -> np.ndarray:
+        """(at most 2048, dim) of them, evenly."""
+        count = len(self.flat)
+        return self.flat[np.linspace(0, count - 1, min(count, _SOME)).round().astype(int)]
 
 
 def explore(

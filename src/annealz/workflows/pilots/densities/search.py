@@ -296,7 +296,7 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """What speaks against annealing this density at all."""
     found: list[Finding] = []
-    visited = [mode for mode in modes if mode.is_mode and _share_near(mode, population.flat) > 0]
+    visited = [mode for mode in modes if mode.is_mode and _share_near(mode, population.some) > 0]
     starts = _places(base.unnamed(), Stream(int(generator.integers(2**31)), "places"), work=0)
     starts = np.asarray(starts, np.float64)
     for mode in modes:
@@ -346,7 +346,7 @@ def _missed_share(
     if not mode.is_mode or mode.evidence < population.log_z + np.log(_MISSED) - 1:
         return 0.0
     dim = mode.place.size
-    near, visited = _near(dim), _share_near(mode, population.flat)
+    near, visited = _near(dim), _share_near(mode, population.some)
     if visited > _VISITED:
         return 0.0
     normals = generator.normal(size=(_LOCAL_DRAWS, dim))
