@@ -61,7 +61,7 @@ def platform() -> str:
 
 
 def cpu() -> Device | None:
-    """The processor beside other devices; None where JAX was told to use those alone."""
+    """The processor beside other devices; None where JAX has those alone."""
     try:
         return jax.local_devices(backend="cpu")[0]
     except RuntimeError:
