@@ -247,9 +247,9 @@ Every method gets the same prior and the same likelihood, its authors' defaults
 ([peer_methods.py](peer_methods.py)), and no knowledge of the problem
 ([problems_with_truth.py](problems_with_truth.py)). Evaluations are counted as they are made, pilots
 included; one with its gradient counts as one. "annealz, equal evaluations" has as many as the best peer
-of the table. Runs of peers end at a limit of CPU time. Cells with one run say so in their column: take
-their errors as one draw. Cells that are missing have not been run; nautilus and pocoMC train networks,
-which is slow on a small machine, and above 100 dimensions only methods with gradients are run.
+of the table. Runs of peers end at a limit of CPU time, 450 to 500 s on one core for the slow ones. Cells
+with one run say so in their column: take their errors as one draw. Cells that are missing have not been
+run; nautilus and pocoMC train networks, and above 100 dimensions only methods with gradients are run.
 
 Truths are closed forms or quadratures, done again in a test. The eggbox, the shells, two blobs and the
 many-well agree with published figures. The spike and slab is Skilling's (2006) in five and ten
