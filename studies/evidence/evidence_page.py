@@ -93,9 +93,9 @@ def hard() -> str | None:
         "other problems; one or two seeds of schools-12, schools-15 and funnel-4 were looked at "
         "meanwhile: 0 of 574. Then bases were compared by lengths of paths and modes searched for from "
         "many places, tuned on two Gaussians of unlike widths. These are runs of that version; what a time "
-        "limit cut off has fewer seeds. In its first runs 28 of 40 of schools-12 and schools-15 were unreliable "
-        "and one was ok and wrong (1 of 668 in all), which led to another rule: these two rows are of the "
-        "version with it, and no test of it.",
+        "limit cut off has fewer seeds. In its first runs 28 of 40 of schools-12 and schools-15 were "
+        "unreliable and one was ok and wrong (1 of 668 in all), which led to another rule: these two rows "
+        "are of the version with it, and no test of it.",
         "",
         runs.summary(runs.read_rows(file)),
     ]
