@@ -8,6 +8,8 @@ chains and its steps, and compiling by JAX's own events. docs/figures/profile-cp
 hold what was measured, or files of these names in FOLDER, with the pictures. With --draw the picture is
 made from its file again, with --measure the file without a picture. On a quiet machine, or it shows the
 neighbours.
+
+The committed profile-gpu.json was not made by this script: see docs/design-notes.md, *First calls*.
 """
 
 import json
@@ -135,7 +137,9 @@ def _covered(spans: Iterable[tuple[float, float]]) -> float:
 def draw(calls: list[dict[str, Any]], picture: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(calls), 1, figsize=(9, 2.3 * len(calls)), sharex=True)
+    size = 9, max(2.3 * len(calls), 2.8)
+    figure, axes = plt.subplots(len(calls), 1, figsize=size, sharex=True, squeeze=False)
+    axes = axes[:, 0]
     longest = max(call["seconds"] for call in calls)
     hatched = "compiling" if any(call["call"] == "first call" for call in calls) else "stepping"
     words = {"compiling": "compiling", "stepping": "inside of programs that take steps"}[hatched]
@@ -144,7 +148,8 @@ def draw(calls: list[dict[str, Any]], picture: Path) -> None:
             _draw_stage(axis, level, row, longest, hatched)
         axis.set_yticks(range(len(call["stages"])), [row["name"] for row in call["stages"]])
         axis.invert_yaxis()
-        title = f"{call['call']}, {call['model']}: {call['seconds']:.3g} s (hatched: {words})"
+        title = f"{call['call']}, {call['model']}: {call['seconds']:.3g} s"
+        title += f" (hatched: {words})" if hatched in call["stages"][0] else ""
         axis.set_title(title, loc="left", fontsize=10)
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
@@ -157,7 +162,7 @@ def _draw_stage(axis: Any, level: int, row: dict[str, Any], longest: float, hatc
     seconds, space = row["last"] - row["first"], longest / 100
     axis.barh(level, seconds, left=row["first"], color=COLOURS[row["name"]], height=0.7)
     axis.barh(
-        level, row[hatched], left=row["first"], height=0.7, color="none", hatch="///",
+        level, row.get(hatched, 0.0), left=row["first"], height=0.7, color="none", hatch="///",
         edgecolor="white", linewidth=0,
     )  # fmt: skip
     chains = " and ".join(map(str, row["chains"]))
