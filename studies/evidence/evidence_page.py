@@ -96,7 +96,7 @@ def hard() -> str | None:
         "limit cut off has fewer seeds. In its first runs 28 of 40 of schools-12 and schools-15 were "
         "unreliable and one was ok and wrong (1 of 668 in all), which led to another rule: these two rows "
         "are of the version with it, and no test of it. How narrow a mode has to be to stay unreliable was "
-        "set knowing the widths of the spikes of all sets: that none is ok is no test of that limit.",
+        "set knowing the widths of the spikes of all sets: that none is ok does not test that limit.",
         "",
         runs.summary(runs.read_rows(file)),
     ]
