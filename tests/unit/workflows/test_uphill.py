@@ -117,3 +117,30 @@ def test_a_mode_is_known_where_the_density_is_its_gaussian():
     assert len(modes) == 1
     modes = find_modes(evaluator, np.array([[0.51, 0.49], [1.0, 1.0]]), modes)
     assert len(modes) == 2
+
+
+def test_a_search_ends_early_only_where_it_is_drawn_to_the_mode():
+    """The same value with the gradient of another mode leads elsewhere."""
+    from annealz.workflows.pilots.densities.modes import find_modes
+
+    evaluator = Evaluator(annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 3) ** 2), dim=2))
+    (mode,) = find_modes(evaluator, np.zeros((1, 2)))
+    x = np.array([4.0, 2.5])
+    value, gradient = evaluator.value_and_gradient(x)
+    assert mode.leads_to(x, value, gradient)
+    assert not mode.leads_to(x, value, -gradient)
+    assert not mode.leads_to(x, value + 2, gradient)
+
+
+def test_a_far_mode_of_no_account_does_not_stand_for_a_kinked_top():
+    """At the top the second derivative has the wrong sign; the mode far away is 30 nats lower."""
+    from annealz.workflows.pilots.densities.modes import find_modes
+
+    def fn(x):
+        t = jnp.abs(x[0])
+        top = jnp.where(t < 1, -2 * t + 0.5 * t**2, -1.5 - 0.5 * (t - 1) ** 2 - (t - 1))
+        return jnp.logaddexp(top, -30 - 0.5 * (x[0] - 40) ** 2) - 0.5 * x[1] ** 2
+
+    evaluator = Evaluator(annealz.LogDensity(fn, dim=2))
+    modes = find_modes(evaluator, np.array([[0.0, 0.0], [41.0, 0.5]]))
+    assert any(np.abs(mode.place).max() < 0.1 for mode in modes)
