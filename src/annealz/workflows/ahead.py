@@ -1,7 +1,10 @@
-"""Programs of the stages to come are compiled in threads, while earlier ones are on their way.
+"""What the stages to come need is made in threads, while earlier ones are on their way.
 
     this thread    second base             | pilot, schedule, run           | second opinion, way back
     others         of the pilot and the run | of second opinion and way back
+
+Programs are compiled, and on a GPU a short pilot is run, beside those of the second bases
+(`pilots/beside.py`): no one of them needs another.
 
 XLA and NVRTC compile without the lock of the interpreter, and what is compiled is found in JAX's own memory
 of programs: a stage waits for its own and compiles nothing twice. On a CPU one thread compiles, because the
@@ -11,30 +14,38 @@ after all, or cannot be made, the stage makes its own. What a process compiled o
 It is for paths between layers, all of whose functions are ours: those of users are called by one thread.
 """
 
-import contextvars
+import dataclasses
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
 from annealz.core.by_shape import shape_key
-from annealz.core.devices import platform, preferred, preferring
+from annealz.core.devices import platform, preferred
+from annealz.core.threads import submit
 from annealz.engine.anneal import usual_spacing
 from annealz.engine.cluster.current import current_cluster
 from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.work import Work
 from annealz.paths.abstract import AbstractLatentPath
 from annealz.schedules.linear import linear
+from annealz.schedules.terrain import Terrain
 from annealz.workflows.length import opinion_chains
 from annealz.workflows.options import Options
 from annealz.workflows.pilots.base_search import scout_budget
+from annealz.workflows.pilots.beside import may_go_beside
 from annealz.workflows.pilots.plan import mixing_budget
-from annealz.workflows.pilots.survey_mixing import compile_survey, survey_chains
+from annealz.workflows.pilots.survey_mixing import (
+    compile_survey,
+    survey_chains,
+    survey_mixing,
+)
 from annealz.workflows.problem import Problem
 from annealz.workflows.second_opinion import num_probed
 
 __all__ = ["Ahead"]
 
-_NUM_THREADS, _MOST_THREADS = {"cpu": 1}, 3  # by platform, and elsewhere
+_NUM_THREADS, _MOST_THREADS = {"cpu": 1}, 4  # by platform, and elsewhere
 _MOST_KEYS = 256
 _asked: set[Any] = set()  # what this process was asked to compile
 
@@ -71,7 +82,11 @@ class Ahead:
         budget = mixing_budget(schedule, num_steps, options.chains)
         scouts = scout_budget(num_steps * options.chains)
         is_searched = problem.is_searched(options.second_opinion)
-        if budget is not None and is_searched and survey_chains(budget) != survey_chains(scouts):
+        if budget is not None and is_searched and may_go_beside(kernel, budget):
+            self._made["terrain"] = self._submit(
+                lambda: survey_mixing(path, kernel, budget=budget, seed=options.seed)
+            )
+        elif budget is not None and is_searched and survey_chains(budget) != survey_chains(scouts):
             key = shape_key(path.unnamed(), kernel), budget
             self._begin("pilot", key, lambda: compile_survey(path, kernel, budget))
         if all(type(observer) is Slope for observer in observers.values()):
@@ -97,6 +112,15 @@ class Ahead:
             is_reverse=True,
         ))  # fmt: skip
 
+    def terrain(self) -> Terrain | None:
+        """What the survey of the path saw, where it was begun; its seconds are those waited for here."""
+        made = self._made.pop("terrain", None)
+        if made is None:
+            return None
+        began = time.monotonic()
+        terrain = made.result()
+        return dataclasses.replace(terrain, seconds=time.monotonic() - began)
+
     def wait(self, name: str) -> None:
         """Until the programs of this stage are compiled, if they are being so."""
         made = self._made.pop(name, None)
@@ -111,16 +135,13 @@ class Ahead:
     def _begin(self, name: str, key: Any, compile: Callable[[], None]) -> None:
         if not _is_new((key, platform(), preferred())):
             return
+        self._made[name] = self._submit(compile)
+
+    def _submit(self, call: Callable[[], Any]) -> Future:
         if self._pool is None:
             count = _NUM_THREADS.get(platform(), _MOST_THREADS)
             self._pool = ThreadPoolExecutor(count, thread_name_prefix="annealz-ahead")
-        device, context = preferred(), contextvars.copy_context()
-
-        def make() -> None:
-            with preferring(device):
-                compile()
-
-        self._made[name] = self._pool.submit(context.run, make)
+        return submit(self._pool, call)
 
 
 def _is_foreseen(problem: Problem, options: Options) -> bool:

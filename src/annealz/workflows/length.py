@@ -23,6 +23,7 @@ from annealz.engine.progress import begin
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
+from annealz.schedules.terrain import Terrain
 from annealz.workflows.options import Options
 from annealz.workflows.pilots.base_search import PILOT_CHAINS, second_chains
 from annealz.workflows.pilots.plan import MIXING_SHARE, named_rule, plan_schedule
@@ -70,8 +71,12 @@ def choose_length(
     spent: float,
     on_progress: OnProgress = None,
     on_forecast: OnForecast = None,
+    terrain: Terrain | None = None,
 ) -> Length:
-    """For a problem whose choice took `spent` seconds of the time allowed."""
+    """For a problem whose choice took `spent` seconds of the time allowed.
+
+    `terrain` is what the survey of the path saw, where it was made already.
+    """
     if options.target_std_err is not None:
         return _for_error(problem, schedule, options, spent, on_progress, on_forecast)
     num_steps, num_chains = options.num_steps, options.chains
@@ -91,6 +96,7 @@ def choose_length(
         num_steps=num_steps,
         num_chains=num_chains,
         seed=options.seed,
+        terrain=terrain,
         on_progress=on_progress,
     )
     pilot = found.provenance if _is_name(schedule) else {}  # the pilot of a name is charged

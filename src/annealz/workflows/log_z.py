@@ -237,8 +237,9 @@ def estimate_log_z(
         problem = _prepared(problem, steps, options, on_progress, began)
         ahead.others(problem, options, steps)
         ahead.wait("pilot")
+        terrain = ahead.terrain()
         spent = max(problem.pilot_seconds, time.monotonic() - began)
-        length = choose_length(problem, schedule, options, spent, on_progress, on_forecast)
+        length = choose_length(problem, schedule, options, spent, on_progress, on_forecast, terrain)
         problem = problem.charged(length.sweeps, length.seconds, length.starts)
         if max_seconds is not None:  # all that was done counts, reading and compiling too
             unseen = time.monotonic() - began - problem.pilot_seconds

@@ -1,5 +1,8 @@
 """What was made of the same objects a moment ago is not made again."""
 
+import threading
+import time
+
 import numpy as np
 
 from annealz.core.recent import Recent
@@ -19,3 +22,22 @@ def test_the_same_objects_and_names_give_the_same_value():
     assert get(array) == 4
     assert get(array, "visible") == 5  # the last two are held, no more
     assert len(made) == 5
+
+
+def test_threads_that_ask_at_once_make_it_once():
+    recent, array, made = Recent(2), np.ones(2), []
+
+    def make():
+        time.sleep(0.02)
+        made.append(1)
+        return object()
+
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(recent.get([array], make))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == len(set(map(id, found))) == 1

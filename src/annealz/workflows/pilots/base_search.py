@@ -27,15 +27,18 @@ those that find the mass. A share of the chains starts there (`second_opinion.py
 streams of their own and enter no weight.
 """
 
+import copy
 import dataclasses
+import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from annealz.core.names import FITTED
 from annealz.core.random import derive_seed
+from annealz.core.threads import all_at_once
 from annealz.core.units import BernoulliUnits
 from annealz.core.weights import delta_std_err, effective_sample_size, flattened, log_mean
 from annealz.engine.anneal import Progress, anneal
@@ -58,6 +61,7 @@ from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
+from annealz.workflows.pilots.beside import may_go_beside
 from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 
 if TYPE_CHECKING:
@@ -236,6 +240,22 @@ class _Searcher:
             starts += run.beside(self.kernel.evaluations)
         return Scout(base, path, terrain, float(log_z), float(std_err), run, starts)
 
+    def survey_all(self, bases: Mapping[str, AbstractBase]) -> list[Scout]:
+        """Surveys from all of these, side by side where they may; at least from one where time is short."""
+        if self.deadline is None and may_go_beside(self.kernel, scout_budget(self.sweeps)):
+            quiet = copy.copy(self)
+            quiet.on_progress = None
+            calls = [
+                functools.partial(quiet.scout, base, name, with_run=False)
+                for name, base in bases.items()
+            ]
+            return all_at_once(calls)
+        tried: list[Scout] = []
+        for name, base in bases.items():
+            if not tried or not self.is_late:
+                tried.append(self.scout(base, name, with_run=False))
+        return tried
+
     def exchanged(self) -> "Exchange | None":
         """Replicas between the flat base and the model; None where they would have too few sweeps."""
         num_sweeps = int(_PILOT_SHARE * self.sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
@@ -367,10 +387,7 @@ def choose_second(
     }
     starts = 0
     if others:
-        tried = []
-        for name, base in others.items():
-            if not tried or not searcher.is_late:
-                tried.append(searcher.scout(base, name, with_run=False))
+        tried = searcher.survey_all(others)
         spent = sum(one.sweeps for one in tried)
         second = max(tried, key=lambda one: one.log_z)
     else:

@@ -69,13 +69,15 @@ def plan_schedule(
     num_chains: int = 1000,
     seed: int = 0,
     pilot_scale: float = 1.0,
+    terrain: Terrain | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Schedule:
     """The schedule meant by a name, a file, an array of betas or a Schedule.
 
     `num_chains` of the run to come: with its steps, it limits the sweeps of the pilot of mixing.
     `pilot_scale` shrinks the number of sweeps of a pilot at knots, that of gms13, which at the paper's size
-    costs more than most runs. What the pilot cost is in `provenance["pilot_sweeps"]`.
+    costs more than most runs. `terrain` is what such a pilot saw, where it was run already. What the pilot
+    cost is in `provenance["pilot_sweeps"]`.
 
     Examples
     --------
@@ -94,7 +96,8 @@ def plan_schedule(
     num_steps = check_schedule(schedule, num_steps)
     begin(on_progress, "pilot")
     total = _total(num_steps, num_chains)
-    terrain = _surveyed(rule.pilot, path, kernel, total, seed, pilot_scale, on_progress)
+    if terrain is None:
+        terrain = _surveyed(rule.pilot, path, kernel, total, seed, pilot_scale, on_progress)
     begin(on_progress, "schedule")
     return make_schedule(rule, num_steps, terrain)
 
