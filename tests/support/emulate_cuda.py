@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from annealz.core.numerics import add_compensated
+from annealz.core.random import threefry, unit_words
 from support.gpu_arithmetic import LOG2_E, NARROW, is_one, softplus_difference
 
 
@@ -92,6 +93,123 @@ def _many(constants, launch, count, slots, betas, keys, *rest):
     return jax.lax.fori_loop(0, count[0], step, held)
 
 
+def _by_chain(program):
+    """A program with a block per chain: `program` gives a step of its own arrays."""
+
+    def run(constants, launch, count, slots, betas, key, first, indices, *rest):
+        arrays, held = rest[:-6], rest[-6:]
+        blocks, threads, shared = launch
+        assert (blocks, threads) == (len(held[0]), constants["THREADS"])
+        assert (blocks, shared) == (constants["NUM_CHAINS"], held[0].shape[1] * program.layers)
+        draws = jnp.arange(constants["DRAWS"], dtype=jnp.uint32)
+        of_draw = threefry(key[0], key[1], draws, jnp.uint32(0))
+        take = program(constants, *arrays)
+
+        def step(i, held):
+            x, total, carry, *records = held
+            at = (first[0] + 1 + i).astype(jnp.uint32)
+            rows = threefry(*(word[:, None] for word in of_draw), indices, at)  # (draws, chains)
+            x, increment, slope = take(rows, x.astype(jnp.int32), betas[i], betas[i + 1])
+            total, carry = add_compensated(total, carry, increment)
+            values = total, carry, slope
+            return (x.astype(jnp.int8), total, carry, *_recorded(records, slots[i], values))
+
+        return jax.lax.fori_loop(0, count[0], step, held)
+
+    return run
+
+
+def _lattice(constants, scalars, latent_bias, latent_change, state_bias, state_change):
+    sites, half, height = (constants[name] for name in ("SITES", "HALF", "HEIGHT"))
+    across, down, offset, largest = scalars
+    units = jnp.arange(sites, dtype=jnp.uint32)
+
+    def around(x, is_right_in_even_rows):
+        x = x.reshape(-1, height, half)
+        is_right = (jnp.arange(height)[:, None] % 2 == 0) == is_right_in_even_rows
+        beside = jnp.where(is_right, jnp.roll(x, -1, 2), jnp.roll(x, 1, 2))
+        columns = jnp.roll(x, 1, 1) + jnp.roll(x, -1, 1)
+        return (across * (x + beside) + down * columns).reshape(-1, sites)
+
+    def take(rows, x, beta0, beta1):
+        (h0, v0), (h1, v1) = (words[..., None] for words in rows)
+        fields = around(x, True) + latent_change
+        power = -LOG2_E * (latent_bias + beta1 * fields)
+        h = is_one(h0, h1, units, power).astype(jnp.int32)
+        logits = state_bias + beta1 * (around(h, False) + state_change)
+        drive = x @ state_change + offset
+        terms, slope = _weigh(beta0, beta1, fields, latent_bias, drive, largest, power)
+        return is_one(v0, v1, units, -LOG2_E * logits), terms, slope
+
+    return take
+
+
+def _pair(constants, sites, near, couplings, start, change, offset):
+    colours, width = sites.shape
+    assert (colours, width) == (constants["DRAWS"], constants["WIDTH"])
+    is_real = sites < constants["UNITS"]
+
+    def energy(x):
+        total = offset[0]
+        for c in range(colours):
+            here = x[:, sites[c]]  # what fills a colour up is clipped, and left out
+            alike = (x[:, near[c]] == here[:, None]) * couplings[c]
+            alone = jnp.take_along_axis(change[c][None], here[:, None], 1)[:, 0]
+            total = total + jnp.where(is_real[c], 0.5 * alike.sum(1) + alone, 0).sum(-1)
+        return total
+
+    def take(rows, x, beta0, beta1):
+        slope = energy(x)
+        for c in range(colours):
+            hot = jax.nn.one_hot(x[:, near[c]], constants["STATES"])  # (chains, degree, width, q)
+            fields = (hot * couplings[c][..., None]).sum(1) + change[c].T
+            drawn = _drawn(rows, c, start[c].T + beta1 * fields)
+            x = x.at[:, sites[c]].set(drawn, mode="drop")
+        return x, (beta1 - beta0) * slope, slope
+
+    return take
+
+
+def _table(constants, sites, near, tables, start, change, offset):
+    units, degree, states = tables.shape[:3]
+    assert (units, degree, states) == tuple(constants[n] for n in ("UNITS", "DEGREE", "STATES"))
+    assert constants["THREADS"] // 32 % constants["TEAM"] == 0
+    order = jnp.broadcast_to(jnp.arange(units), (units, units))
+    near = order if constants["IS_DENSE"] else near
+
+    def fields(x, which):
+        slots = jnp.arange(degree)
+        return tables[which[:, None], slots, x[:, near[which]]].sum(2) + change[which]
+
+    def take(rows, x, beta0, beta1):
+        all_units = jnp.arange(units)
+        own = jnp.take_along_axis(fields(x, all_units), x[..., None], 2)[..., 0]
+        alone = jnp.take_along_axis(change[None], x[..., None], 2)[..., 0]
+        slope = (0.5 * (own + alone)).sum(-1) + offset[0]
+        for c, which in enumerate(sites):
+            here = jnp.minimum(which, units - 1)
+            drawn = _drawn(rows, c, start[here] + beta1 * fields(x, here))
+            x = x.at[:, which].set(drawn, mode="drop")
+        return x, (beta1 - beta0) * slope, slope
+
+    return take
+
+
+_lattice.layers, _pair.layers, _table.layers = 2, 1, 1  # whose states are in shared memory
+
+
+def _drawn(rows, draw: int, logits):
+    """States of some units (chains, units) by their logits (chains, units, states)."""
+    words = unit_words(*(words[draw, :, None] for words in rows), _numbers(logits.shape[1]))
+    uniforms = (words & jnp.uint32(0xFFFFFFFE)).astype(jnp.float32) * jnp.float32(2**-32)
+    sums = jnp.cumsum(jnp.exp2(LOG2_E * (logits - logits.max(-1, keepdims=True))), -1)
+    return (uniforms[..., None] * sums[..., -1:] > sums[..., :-1]).sum(-1)
+
+
+def _numbers(count: int):
+    return jnp.arange(count, dtype=jnp.uint32)
+
+
 class _Weights:
     """Both products of weights of three bytes, and a step with them."""
 
@@ -163,4 +281,7 @@ _PROGRAMS = {
     "large_steps": _large,
     "account_steps": _account,
     "many_steps": _many,
+    "lattice_steps": _by_chain(_lattice),
+    "pair_steps": _by_chain(_pair),
+    "table_steps": _by_chain(_table),
 }

@@ -36,7 +36,7 @@ from annealz.schedules.schedule import Schedule
 
 __all__ = ["InBlocks", "Part", "Work"]
 
-_FIRST_STEPS, _FIRST_FUSED = 8, 2048  # fused ones take microseconds each
+_FIRST_STEPS = 8  # of XLA's
 
 
 class Part(NamedTuple):
@@ -147,7 +147,7 @@ class Work:
     @property
     def first_steps(self) -> int:
         """Of the first chunk, before anything is known of its time."""
-        return _FIRST_FUSED if self.is_fused else _FIRST_STEPS
+        return self.given[-1].first_steps if self.is_fused else _FIRST_STEPS
 
     def fresh(self) -> "Work":
         """The same run, with nothing that was made on this machine."""

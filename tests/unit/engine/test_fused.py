@@ -156,6 +156,8 @@ def test_a_device_that_refuses_them_is_told_of(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_):
         raise RuntimeError("no such instruction\nand more")
 
+    refuse.first_steps = 8
+
     monkeypatch.setattr(WORK, "choose_fused", lambda *_: refuse)
     words = r"do not run on this device \(no such instruction\): set ANNEALZ_FUSED=0"
     with pytest.raises(ValueError, match=words):

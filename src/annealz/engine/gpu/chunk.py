@@ -49,6 +49,8 @@ class FusedSteps(eqx.Module):
 
     block: ClassVar[int]
     """Chains that are taken together."""
+    first_steps: ClassVar[int] = 2048
+    """Of a first chunk, before anything is known of its time: they take microseconds each."""
 
     @classmethod
     @abc.abstractmethod
