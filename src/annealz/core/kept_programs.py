@@ -13,18 +13,14 @@ import functools
 import hashlib
 import os
 import platform
-import threading
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import platformdirs
 
-__all__ = ["keep_programs", "keeping_programs", "programs_folder"]
+from annealz.core.counted import Counted
 
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["keep_programs", "keeping_programs", "programs_folder"]
 
 _MOST_BYTES = 10**9
 _SHORTEST = 0.05  # seconds to compile: those of less are hardly faster to read
@@ -50,39 +46,15 @@ def keep_programs() -> None:
     _ignore_warnings()
 
 
-def keeping_programs(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, whose programs are kept unless JAX has a folder of its own already."""
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _setting:
-            return function(*args, **kwargs)
-
-    return call
-
-
-class _Setting:
+class _Keeping(Counted):
     """JAX's setting, ours while at least one call of ours lasts, in whichever thread."""
 
     def __init__(self):
-        self._lock = threading.Lock()
-        self._num_calls = 0
+        super().__init__()
         self._before: dict[str, object] = {}
         self._given: dict[str, object] = {}
 
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._num_calls == 0:
-                self._set()
-            self._num_calls += 1
-
-    def __exit__(self, *_) -> None:
-        with self._lock:
-            self._num_calls -= 1
-            if self._num_calls == 0:
-                self._put_back()
-
-    def _set(self) -> None:
+    def begin(self) -> None:
         import jax
 
         if jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
@@ -94,8 +66,8 @@ class _Setting:
             self._put(self._given)
             _ignore_warnings()
 
-    def _put_back(self) -> None:
-        """What nobody has changed since."""
+    def end(self) -> None:
+        """Put back what nobody has changed since."""
         import jax
 
         ours = {name for name, value in self._given.items() if getattr(jax.config, name) == value}
@@ -113,7 +85,8 @@ class _Setting:
             reset_cache()  # JAX asks once whether there is a folder
 
 
-_setting = _Setting()
+keeping_programs = _Keeping()
+"""Of a function: its programs are kept, unless JAX has a folder of its own already."""
 
 
 def _made() -> Path | None:

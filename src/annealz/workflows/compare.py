@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from annealz.core.collector import collecting_rarely
 from annealz.core.failures import plainly
 from annealz.core.kept_programs import keeping_programs
 from annealz.core.random import check_seed, derive_seed
@@ -237,6 +238,7 @@ class Comparison:
 
 
 @keeping_programs
+@collecting_rarely
 @plainly
 @clustered
 @shown_by_name

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from annealz.core.collector import collecting_rarely
 from annealz.core.devices import may_start_slowly
 from annealz.core.failures import plainly
 from annealz.core.imports_ahead import import_ahead
@@ -75,6 +76,7 @@ OnProgress = Callable[[Progress], None] | None
 
 
 @keeping_programs
+@collecting_rarely
 @plainly
 @clustered
 @well_placed
@@ -299,6 +301,7 @@ def estimate_log_z(
 
 
 @keeping_programs
+@collecting_rarely
 @plainly
 @clustered
 @shown

@@ -110,7 +110,7 @@ def test_an_interrupt_while_it_is_set_counts_no_call(folder, monkeypatch):
 
     before = settings()
     with monkeypatch.context() as patch:
-        patch.setattr(module._Setting, "_set", interrupted)
+        patch.setattr(module._Keeping, "begin", interrupted)
         with pytest.raises(KeyboardInterrupt):
             compile_one(7.5)
     assert compile_one(8.5)[0] == str(folder)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from annealz.core.collector import collecting_rarely
 from annealz.core.failures import plainly
 from annealz.core.kept_programs import keeping_programs
 from annealz.core.random import check_seed
@@ -34,6 +35,7 @@ __all__ = ["exchange_log_z", "read_exchange", "resume_exchange"]
 
 
 @keeping_programs
+@collecting_rarely
 @plainly
 @clustered
 @well_placed

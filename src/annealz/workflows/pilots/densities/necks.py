@@ -20,9 +20,7 @@ import dataclasses
 
 import equinox as eqx
 import numpy as np
-from scipy.interpolate import CubicSpline
-from scipy.special import ndtr
-from scipy.stats import binom
+from scipy.special import bdtr, ndtr
 
 from annealz.core.arrays import on_device
 from annealz.estimators.finding import Finding
@@ -143,7 +141,7 @@ def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True)
         drawn = np.searchsorted(t, along.grid[:-1] + step / 2) / t.size
         for share, own, side in ((below, drawn, "below"), (1 - below, 1 - drawn, "above")):
             is_missed = (own < _HALF * share) & (share > _LEAST_SHARE)
-            is_missed &= binom.cdf(np.ceil(own * count), count, share) < _CHANCE
+            is_missed &= bdtr(np.ceil(own * count), count, share) < _CHANCE
             gap = np.where(is_missed, share - own, 0.0)
             k = int(np.argmax(gap))
             if gap[k] > most:
@@ -183,6 +181,8 @@ def _is_neck(along: Profile) -> bool:
 
 def _warp(along: Profile, dim: int) -> Warp:
     """In which t has a normal distribution, if it has that of the profile."""
+    from scipy.interpolate import CubicSpline  # a third of a second
+
     u = knots(_NUM_KNOTS)
     t, logs = _longer(along)
     height = CubicSpline(t, logs)
