@@ -25,7 +25,14 @@ import numpy as np
 
 from annealz.core.devices import platform
 
-__all__ = ["Compiled", "numbers_computed", "plain_options", "unsearched_options", "wide_options"]
+__all__ = [
+    "Compiled",
+    "is_little",
+    "numbers_computed",
+    "plain_options",
+    "unsearched_options",
+    "wide_options",
+]
 
 _Options = dict[str, Any]  # of XLA, for one program
 _one_at_a_time = threading.RLock()
@@ -79,7 +86,11 @@ class Compiled:
 
     def ahead(self, *arguments: Any, work: float = math.inf) -> None:
         """Compile the program for these arguments without running it: a later call finds it made."""
-        self._program(work).lower(*arguments).compile()
+        self.traced(*arguments, work=work)()
+
+    def traced(self, *arguments: Any, work: float = math.inf) -> Callable[[], Any]:
+        """The program traced here, for these arguments; what compiles it, in any thread."""
+        return self._program(work).lower(*arguments).compile
 
     def lower(self, *arguments: Any) -> Any:
         """The optimised program for these arguments, before it is compiled."""
@@ -98,7 +109,12 @@ class Compiled:
             return self._unsearched
         if platform() != "cpu":
             return self._elsewhere
-        return self._plain if work < _LITTLE else self._wide
+        return self._plain if is_little(work) else self._wide
+
+
+def is_little(work: float) -> bool:
+    """Whether a program of so much work is left without optimisations on a CPU."""
+    return work < _LITTLE
 
 
 @functools.cache

@@ -6,7 +6,8 @@ only when it is done (a loop of unknown length asks the host whether to go on). 
 JAX and runs as many blocks side by side as it has cores.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -23,9 +24,9 @@ from annealz.core.devices import (
     preferring,
 )
 from annealz.engine.blocks import cut
-from annealz.engine.work import InBlocks
+from annealz.engine.work import InBlocks, Work
 
-__all__ = ["LocalBlocks", "on_one"]
+__all__ = ["LocalBlocks", "on_one", "traced"]
 
 
 class LocalBlocks:
@@ -63,9 +64,7 @@ class LocalBlocks:
 
     def put(self, step: int, blocks: Sequence[Any]) -> None:
         """Stand at this step, with these blocks."""
-        if self._is_placed:
-            blocks = [jax.device_put(b, d) for b, d in zip(blocks, self._where, strict=True)]
-        self._standing = {step: list(blocks)}
+        self._standing = {step: [self.placed(block, i)[1] for i, block in enumerate(blocks)]}
 
     def at(self, step: int) -> list[Any]:
         """The blocks as they stand at this step, the last or the one before."""
@@ -88,6 +87,11 @@ class LocalBlocks:
         self._standing = {step: before, stop: [block for block, _ in done]}
         return [part for _, part in done]
 
+    def placed(self, block: Any, i: int = 0) -> tuple[tuple, Any]:
+        """What block i is given, and a block in its place."""
+        device = self._where[i]
+        return self._given[device], jax.device_put(block, device) if self._is_placed else block
+
     @property
     def places(self) -> tuple[int, str]:
         """How many blocks run at a time at least, and what a place is called."""
@@ -96,6 +100,13 @@ class LocalBlocks:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def traced(work: Work) -> list[Callable[[], Any]]:
+    """The programs of a run in this process, traced by this thread: what compiles them, in any thread."""
+    block = jax.tree.map(lambda array: np.zeros(array.shape, array.dtype), work.like)
+    with contextlib.closing(LocalBlocks(work)) as blocks:
+        return work.traced(*blocks.placed(block))
 
 
 def on_one(given: tuple, device: Device) -> tuple:

@@ -2,14 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
 import jax
 import numpy as np
 
-from annealz.core.arrays import indices
-from annealz.core.compiled import Compiled
+from annealz.core.by_shape import shape_key
+from annealz.core.compiled import Compiled, is_little
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     FUSED_RECORD_CAPACITY,
@@ -29,6 +29,7 @@ from annealz.engine.checkpoint import digest_of
 from annealz.engine.gpu import choose_fused
 from annealz.engine.observers import AbstractObserver
 from annealz.engine.resampling import Resampling, island_size
+from annealz.engine.reverse import draws_like
 from annealz.engine.statistics import Tally, recorded_steps, tally
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
@@ -185,15 +186,13 @@ class Work:
     @functools.cached_property
     def like(self) -> Block:
         """Shapes and types of a block."""
-        draws = self.draws_like if self.is_reverse else None
-        program, arguments = self._start(self.given, 0, draws)
+        program, arguments = self._start(self.given, 0, self._draws_like)
         return program.shapes(*arguments)
 
     @property
-    def draws_like(self) -> Any:
-        """Shape and type of the states of a block."""
-        chains = indices(self.blocks[1])
-        return jax.eval_shape(lambda: self.path.sample(Stream(0, "").at(0, chains)))
+    def _draws_like(self) -> jax.ShapeDtypeStruct | None:
+        """Of a block in reverse: shape and type of the draws that it starts from."""
+        return draws_like(self.path, self.blocks[1]) if self.is_reverse else None
 
     def advance(self, given: tuple, i: int, block: Block, step: int, stop: int, *_: Any):
         """Block i after steps step + 1 .. stop, and its part of the records of them."""
@@ -223,13 +222,19 @@ class Work:
         mode = self.is_reverse, self.resampling, round_steps(path, self.every)
         return advance, (path, kernel, observers, stream, block, chunk, *mode)
 
-    def compile(self) -> None:
-        """Make the programs of its blocks, in this process, without taking a step."""
-        draws = self.draws_like if self.is_reverse else None
-        draws = None if draws is None else np.zeros(draws.shape, draws.dtype)
-        block = self.first(self.given, 0, draws)
-        program, arguments = self._advance(self.given, 0, block, 0, 1)
-        program.ahead(*arguments, work=self.size)
+    @property
+    def program_key(self) -> tuple:
+        """Equal where the same programs serve; it has a hash where all but arrays has one."""
+        of = self.path.unnamed(), self.kernel, self.observers, self.resampling
+        shape = self.blocks[1], is_little(self.size), round_steps(self.path, self.every)
+        return *shape_key(*of), *shape, self.is_reverse
+
+    def traced(self, given: tuple, block: Block) -> list[Callable[[], Any]]:
+        """Its programs, traced here for such a block; each of what is returned compiles one."""
+        like = self._draws_like
+        draws = None if like is None else np.zeros(like.shape, like.dtype)
+        both = self._start(given, 0, draws), self._advance(given, 0, block, 0, 1)
+        return [program.traced(*arguments, work=self.size) for program, arguments in both]
 
 
 def _fused(*arguments: Any) -> tuple[Block, Record]:

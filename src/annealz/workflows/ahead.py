@@ -4,17 +4,20 @@
     others         of the pilot and the run | of second opinion and way back
 
 Programs are compiled, and on a GPU a short pilot is run, beside those of the second bases
-(`pilots/beside.py`): no one of them needs another.
+(`pilots/beside.py`): no one of them needs another. That is for paths between layers, all of whose functions
+are ours: those of users are called by one thread. Of other paths all runs are traced in this thread before
+the first of them, when their length is known, and compiled side by side.
 
 XLA and NVRTC compile without the lock of the interpreter, and what is compiled is found in JAX's own memory
-of programs: a stage waits for its own and compiles nothing twice. On a CPU one thread compiles, because the
-cores have other work. Nothing of a run is decided here: where a program is not the one that the stage takes
-after all, or cannot be made, the stage makes its own. What a process compiled once is not asked for again.
-
-It is for paths between layers, all of whose functions are ours: those of users are called by one thread.
+of programs: a stage waits for its own and compiles nothing twice. On a CPU half of the cores compile,
+because they have other work. Nothing of a run is decided here: where a program is not the one that the
+stage takes after all, or cannot be made, the stage makes its own. What a process compiled once is not asked
+for again.
 """
 
+import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,10 +28,12 @@ from annealz.core.devices import platform, preferred
 from annealz.core.threads import submit
 from annealz.engine.anneal import usual_spacing
 from annealz.engine.cluster.current import current_cluster
+from annealz.engine.local_blocks import traced
 from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.work import Work
 from annealz.paths.abstract import AbstractLatentPath
 from annealz.schedules.linear import linear
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.workflows.length import opinion_chains
 from annealz.workflows.options import Options
@@ -42,14 +47,16 @@ from annealz.workflows.pilots.survey_mixing import (
 )
 from annealz.workflows.problem import Problem
 from annealz.workflows.second_opinion import num_probed
+from annealz.workflows.settings import AnnealSettings
 
 __all__ = ["Ahead"]
 
-_NUM_THREADS, _MOST_THREADS = {"cpu": 1}, 4  # by platform, and elsewhere
+_MOST_THREADS = 4
 _MOST_KEYS = 256
-_asked: set[Any] = set()  # what this process was asked to compile
+_asked: set[int] = set()  # hashes of what this process was asked to compile
 
 Observers = Mapping[str, AbstractObserver]
+Terms = Options | AnnealSettings
 
 
 class Ahead:
@@ -57,7 +64,8 @@ class Ahead:
 
     def __init__(self):
         self._pool: ThreadPoolExecutor | None = None
-        self._made: dict[str, Future] = {}
+        self._made: dict[str, list[Future]] = {}
+        self._terrain: Future[Terrain] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -83,65 +91,125 @@ class Ahead:
         scouts = scout_budget(num_steps * options.chains)
         is_searched = problem.is_searched(options.second_opinion)
         if budget is not None and is_searched and may_go_beside(kernel, budget):
-            self._made["terrain"] = self._submit(
+            self._terrain = self._submit(
                 lambda: survey_mixing(path, kernel, budget=budget, seed=options.seed)
             )
         elif budget is not None and is_searched and survey_chains(budget) != survey_chains(scouts):
             key = shape_key(path.unnamed(), kernel), budget
             self._begin("pilot", key, lambda: compile_survey(path, kernel, budget))
         if all(type(observer) is Slope for observer in observers.values()):
-            self._begin_run("run", Work(
-                path, kernel, dict(observers), linear(num_steps), options.chains, 0, "ahead",
-                options.record_every or usual_spacing(num_steps), resample=options.resample,
-            ))  # fmt: skip
+            run = _run(problem, linear(num_steps), options.chains, observers, options)
+            self._begin_run("run", run)
 
     def others(self, problem: Problem, options: Options, num_steps: int) -> None:
         """The second opinion and the way back from it, where there is a second base."""
         if problem.second_path is None or not _is_foreseen(problem, options):
             return
-        observers, schedule = {"slope": Slope()}, linear(num_steps)
-        every = options.record_every or usual_spacing(num_steps)
         count = opinion_chains(options.chains, None, options.resample is not None)
-        kernel = problem.second_kernel or problem.kernel
-        self._begin_run("second", Work(
-            problem.second_states, kernel, observers, schedule, count, 0, "ahead", every,
-            resample=options.resample,
-        ))  # fmt: skip
-        self._begin_run("probe", Work(
-            problem.states, problem.kernel, observers, schedule, num_probed(count), 0, "ahead", every,
-            is_reverse=True,
-        ))  # fmt: skip
+        schedule = linear(num_steps)
+        for name, work in _others(problem, schedule, schedule, count, options).items():
+            self._begin_run(name, work)
+
+    def runs(
+        self,
+        problem: Problem,
+        settings: AnnealSettings,
+        schedule: Schedule,
+        second: Schedule | None,
+        observers: Observers,
+    ) -> None:
+        """All runs as they are to be, where no time limit ends some: what was not asked for before."""
+        if current_cluster() is not None or settings.max_seconds is not None:
+            return
+        count, part = settings.num_chains, settings.part_chains
+        first = min(part or count, count)
+        works = {"run": _run(problem, schedule, first, observers, settings)}
+        if second is not None:
+            count = opinion_chains(count, part, settings.resample is not None)
+            works |= _others(problem, schedule, second, count, settings)
+        for name, work in works.items():
+            if name not in self._made and _is_new(work.program_key) and not work.is_fused:
+                with contextlib.suppress(Exception):  # the stage will meet it itself
+                    self._made[name] = [self._submit(compile) for compile in traced(work)]
 
     def terrain(self) -> Terrain | None:
         """What the survey of the path saw, where it was begun; its seconds are those waited for here."""
-        made = self._made.pop("terrain", None)
-        if made is None:
+        if self._terrain is None:
             return None
         began = time.monotonic()
-        terrain = made.result()
+        terrain = self._terrain.result()
         return dataclasses.replace(terrain, seconds=time.monotonic() - began)
 
     def wait(self, name: str) -> None:
         """Until the programs of this stage are compiled, if they are being so."""
-        made = self._made.pop(name, None)
-        if made is not None and not made.cancel():
-            made.exception()  # the stage will meet it itself
+        for made in self._made.pop(name, ()):
+            if not made.cancel():
+                made.exception()  # the stage will meet it itself
 
     def _begin_run(self, name: str, work: Work) -> None:
-        of = work.path.unnamed(), work.kernel, work.observers, work.resampling
-        key = shape_key(*of), work.blocks[1], work.size, work.is_reverse
-        self._begin(name, key, work.compile)
+        self._begin(name, work.program_key, lambda: [compile() for compile in traced(work)])
 
-    def _begin(self, name: str, key: Any, compile: Callable[[], None]) -> None:
-        if not _is_new((key, platform(), preferred())):
-            return
-        self._made[name] = self._submit(compile)
+    def _begin(self, name: str, key: Any, compile: Callable[[], Any]) -> None:
+        if _is_new(key):
+            self._made[name] = [self._submit(compile)]
 
     def _submit(self, call: Callable[[], Any]) -> Future:
         if self._pool is None:
-            count = _NUM_THREADS.get(platform(), _MOST_THREADS)
-            self._pool = ThreadPoolExecutor(count, thread_name_prefix="annealz-ahead")
+            self._pool = ThreadPoolExecutor(_num_threads(), thread_name_prefix="annealz-ahead")
         return submit(self._pool, call)
+
+
+def _run(
+    problem: Problem, schedule: Schedule, num_chains: int, observers: Observers, terms: Terms
+) -> Work:
+    """The forward run, as it is known before it begins."""
+    return _work(
+        problem.states,
+        problem.kernel,
+        schedule,
+        num_chains,
+        terms.record_every,
+        observers=dict(observers),
+        resample=terms.resample,
+    )
+
+
+def _others(
+    problem: Problem, schedule: Schedule, second: Schedule, num_chains: int, terms: Terms
+) -> dict[str, Work]:
+    """The second opinion of so many chains, and the way back."""
+    kernel, every = problem.second_kernel or problem.kernel, terms.record_every
+    back = problem.states, problem.kernel, schedule, num_probed(num_chains), every
+    return {
+        "second": _work(
+            problem.second_states, kernel, second, num_chains, every, resample=terms.resample
+        ),
+        "probe": _work(*back, is_reverse=True),
+    }
+
+
+def _work(
+    states: Any, kernel: Any, schedule: Schedule, num_chains: int, every: int | None, **more: Any
+) -> Work:
+    more = {"observers": {"slope": Slope()}} | more
+    every = every or usual_spacing(schedule.num_steps)
+    return Work(
+        path=states,
+        kernel=kernel,
+        schedule=schedule,
+        num_chains=num_chains,
+        seed=0,
+        purpose="ahead",
+        every=every,
+        **more,
+    )
+
+
+def _num_threads() -> int:
+    """Half as many as there are cores where these compute as well."""
+    if platform() != "cpu":
+        return _MOST_THREADS
+    return max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2))
 
 
 def _is_foreseen(problem: Problem, options: Options) -> bool:
@@ -152,11 +220,12 @@ def _is_foreseen(problem: Problem, options: Options) -> bool:
 
 
 def _is_new(key: Any) -> bool:
-    """Whether it was not asked for yet; not where that cannot be found out."""
+    """Whether it was not asked for yet here; not where that cannot be found out."""
     try:
-        if key in _asked:
-            return False
-    except TypeError:  # without a hash
+        key = hash((key, platform(), preferred()))  # not the key: it holds functions of users
+    except TypeError:
+        return False
+    if key in _asked:
         return False
     if len(_asked) >= _MOST_KEYS:
         _asked.clear()

@@ -297,6 +297,7 @@ def estimate_log_z(
         )
         if not problem.is_simple:  # the weights of which have rarely a tail to look at
             import_ahead(_INTERPOLATION, _TAILS)
+        ahead.runs(problem, settings, length.schedule, second, observers)
         return runner.estimate(start)
 
 

@@ -63,9 +63,47 @@ def test_a_stage_makes_what_could_not_be_made(afresh, monkeypatch: pytest.Monkey
     model = random_rbm(3, 17, 0.2)
     given = estimate(model)
     afresh.clear()
-    monkeypatch.setattr(Work, "compile", fail)
+    monkeypatch.setattr(Work, "traced", fail)
     assert all(map(np.array_equal, all_weights(given), all_weights(estimate(model))))
     assert len(afresh) == 4
+
+
+DENSITY = {"num_steps": 40, "num_chains": 60}
+
+
+def curved(scale: float) -> annealz.LogDensity:
+    return annealz.LogDensity(lambda x: -scale * (x**2).sum() - 0.1 * (x**4).sum(), dim=7)
+
+
+def test_runs_of_a_density_compile_nothing_themselves(afresh):
+    """They are traced before the first of them, and compiled in threads; later ones ask for nothing."""
+    density, stages = curved(1.5), []
+    with count_compiled("MainThread") as own, count_compiled(AHEAD) as others:
+        result = annealz.estimate_log_z(
+            density, **DENSITY, on_progress=lambda now: stages.append((now.stage, len(own)))
+        )
+    assert [run is not None for run in result.runs] == [True, False, True, True]
+    runs = 3 * ["jit(advance)"] + 2 * ["jit(start)"] + ["jit(start_reverse)"]
+    assert sorted(others) == sorted(runs)
+    before = next(count for stage, count in stages if stage == "run")
+    assert not {"jit(advance)", "jit(start)", "jit(start_reverse)"} & set(own[before:])
+    assert len(afresh) == 3
+    with count_compiled(AHEAD) as more:
+        annealz.estimate_log_z(density, **DENSITY, seed=1)
+    assert (more, len(afresh)) == ([], 3)
+
+
+def test_no_bit_of_a_density_depends_on_it(afresh, monkeypatch: pytest.MonkeyPatch):
+    given = annealz.estimate_log_z(curved(1.5), **DENSITY)
+    monkeypatch.setattr(ahead.Ahead, "runs", lambda *_: None)
+    alone = annealz.estimate_log_z(curved(1.5), **DENSITY)
+    assert all(map(np.array_equal, all_weights(given), all_weights(alone)))
+
+
+def test_what_was_asked_for_keeps_no_model_alive(afresh):
+    annealz.estimate_log_z(curved(2.5), **DENSITY)
+    assert len(afresh) == 3
+    assert all(type(key) is int for key in afresh)
 
 
 def test_functions_of_users_are_called_by_one_thread(afresh):
