@@ -50,7 +50,7 @@ jax.monitoring.register_event_duration_secs_listener(listen)
 density = annealz.LogDensity(lambda x: -0.7 * (x**2).sum() - 0.1 * (x**4).sum(), dim=3)
 with jax.default_device(jax.local_devices()[1]):
     annealz.estimate_log_z(density, num_steps=40, num_chains=60)
-names = ("start", "advance", "start_reverse")
+names = ("_at_one", "_cooled", "start", "advance", "start_reverse")
 found = {str(key): made[key] for key in made if key[0][4:-1] in names}
 Path(sys.argv[1], "made").write_text(repr(found))
 """
@@ -73,7 +73,7 @@ def run(script: str, folder: Path) -> None:
 def test_what_is_compiled_ahead_serves_on_a_preferred_device(tmp_path: Path):
     """As that of a small density on the CPU beside a GPU: the stages compile none of it again."""
     run(PREFERRED, tmp_path)
-    expected = {"start": 2, "advance": 3, "start_reverse": 1}
+    expected = {"_at_one": 2, "_cooled": 2, "start": 2, "advance": 3, "start_reverse": 1}
     found = ast.literal_eval((tmp_path / "made").read_text())
     assert found == {
         str((f"jit({name})", "annealz-ahead")): count for name, count in expected.items()

@@ -16,7 +16,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -27,6 +27,7 @@ from annealz.core.devices import platform
 
 __all__ = [
     "Compiled",
+    "Traced",
     "is_little",
     "numbers_computed",
     "plain_options",
@@ -43,6 +44,20 @@ _PLAIN: tuple[_Options, ...] = (
     {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
     {"xla_backend_optimization_level": 0},
 )
+
+
+class Traced(NamedTuple):
+    """A program that is not compiled yet."""
+
+    compile: Callable[[], Any]
+    """In any thread; a call finds it made."""
+    like: Any
+    """Shapes and types of what it returns."""
+
+    @property
+    def zeros(self) -> Any:
+        """Arrays of these shapes."""
+        return jax.tree.map(lambda array: np.zeros(array.shape, array.dtype), self.like)
 
 
 class Compiled:
@@ -86,11 +101,13 @@ class Compiled:
 
     def ahead(self, *arguments: Any, work: float = math.inf) -> None:
         """Compile the program for these arguments without running it: a later call finds it made."""
-        self.traced(*arguments, work=work)()
+        self.traced(*arguments, work=work).compile()
 
-    def traced(self, *arguments: Any, work: float = math.inf) -> Callable[[], Any]:
-        """The program traced here, for these arguments; what compiles it, in any thread."""
-        return self._program(work).lower(*arguments).compile
+    def traced(self, *arguments: Any, work: float = math.inf) -> "Traced":
+        """The program for these arguments, traced by this thread."""
+        found = self._program(work).lower(*arguments)
+        _, arrays, others = found.lowered.out_info
+        return Traced(found.compile, eqx.combine(arrays, others.value))
 
     def lower(self, *arguments: Any) -> Any:
         """The optimised program for these arguments, before it is compiled."""

@@ -7,7 +7,7 @@ JAX and runs as many blocks side by side as it has cores.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -58,13 +58,12 @@ class LocalBlocks:
         count = len(self._where)
         starts = [None] * count if draws is None else cut(draws, *self.run.blocks)
         self.put(0, [
-            self.run.first(self._given[device], i, starts[i])
-            for i, device in enumerate(self._where)
+            self.run.first(self.given(i), i, starts[i]) for i in range(count)
         ])  # fmt: skip
 
     def put(self, step: int, blocks: Sequence[Any]) -> None:
         """Stand at this step, with these blocks."""
-        self._standing = {step: [self.placed(block, i)[1] for i, block in enumerate(blocks)]}
+        self._standing = {step: [self.placed(block, i) for i, block in enumerate(blocks)]}
 
     def at(self, step: int) -> list[Any]:
         """The blocks as they stand at this step, the last or the one before."""
@@ -75,9 +74,8 @@ class LocalBlocks:
         before, device = self.at(step), preferred()
 
         def one(i: int) -> tuple[Any, Any]:
-            given = self._given[self._where[i]]
             with preferring(device):  # in a thread that has a preference of its own
-                return self.run.advance(given, i, before[i], step, stop, *terms)
+                return self.run.advance(self.given(i), i, before[i], step, stop, *terms)
 
         alone = 0 if self._is_compiled or self._pool is None else 1  # one compiles, not all at once
         done = [one(i) for i in range(len(before) if self._pool is None else alone)]
@@ -87,10 +85,13 @@ class LocalBlocks:
         self._standing = {step: before, stop: [block for block, _ in done]}
         return [part for _, part in done]
 
-    def placed(self, block: Any, i: int = 0) -> tuple[tuple, Any]:
-        """What block i is given, and a block in its place."""
-        device = self._where[i]
-        return self._given[device], jax.device_put(block, device) if self._is_placed else block
+    def given(self, i: int) -> tuple:
+        """What block i needs, where it is."""
+        return self._given[self._where[i]]
+
+    def placed(self, block: Any, i: int) -> Any:
+        """Block i, where it has its place."""
+        return jax.device_put(block, self._where[i]) if self._is_placed else block
 
     @property
     def places(self) -> tuple[int, str]:
@@ -102,11 +103,13 @@ class LocalBlocks:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def traced(work: Work) -> list[Callable[[], Any]]:
+def traced(work: Work) -> Iterator[Callable[[], Any]]:
     """The programs of a run in this process, traced by this thread: what compiles them, in any thread."""
-    block = jax.tree.map(lambda array: np.zeros(array.shape, array.dtype), work.like)
     with contextlib.closing(LocalBlocks(work)) as blocks:
-        return work.traced(*blocks.placed(block))
+        given = blocks.given(0)
+        first = work.traced_start(given)
+        yield first.compile
+        yield work.traced_steps(given, blocks.placed(first.zeros, 0)).compile
 
 
 def on_one(given: tuple, device: Device) -> tuple:

@@ -2,14 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
 import jax
 import numpy as np
 
 from annealz.core.by_shape import shape_key
-from annealz.core.compiled import Compiled, is_little
+from annealz.core.compiled import Compiled, Traced, is_little
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     FUSED_RECORD_CAPACITY,
@@ -229,12 +229,17 @@ class Work:
         shape = self.blocks[1], is_little(self.size), round_steps(self.path, self.every)
         return *shape_key(*of), *shape, self.is_reverse
 
-    def traced(self, given: tuple, block: Block) -> list[Callable[[], Any]]:
-        """Its programs, traced here for such a block; each of what is returned compiles one."""
+    def traced_start(self, given: tuple) -> Traced:
+        """What makes a block, traced here."""
         like = self._draws_like
         draws = None if like is None else np.zeros(like.shape, like.dtype)
-        both = self._start(given, 0, draws), self._advance(given, 0, block, 0, 1)
-        return [program.traced(*arguments, work=self.size) for program, arguments in both]
+        program, arguments = self._start(given, 0, draws)
+        return program.traced(*arguments, work=self.size)
+
+    def traced_steps(self, given: tuple, block: Block) -> Traced:
+        """What takes its steps, traced here."""
+        program, arguments = self._advance(given, 0, block, 0, 1)
+        return program.traced(*arguments, work=self.size)
 
 
 def _fused(*arguments: Any) -> tuple[Block, Record]:

@@ -19,6 +19,7 @@ whose mean over the last half is kept.
 
 import abc
 import time
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
 import equinox as eqx
@@ -28,7 +29,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.compiled import Compiled
+from annealz.core.compiled import Compiled, Traced
 from annealz.core.random import Bits, Stream, derive_seed
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned
@@ -43,6 +44,7 @@ __all__ = [
     "Tuning",
     "adapt",
     "as_tuning",
+    "traced",
 ]
 
 _MOST_CHAINS, _LEAST_CHAINS = 128, 32
@@ -63,6 +65,12 @@ class Tuning(eqx.Module):
     betas: Float[Array, " knots"]
     log_steps: Float[Array, " knots"]
     log_scales: Float[Array, "knots dim"]
+
+    @classmethod
+    def zeros(cls, dim: int) -> "Tuning":
+        """As what an adaptation finds, in shape."""
+        knots, scales = np.zeros(_NUM_KNOTS, np.float32), np.zeros((_NUM_KNOTS, dim), np.float32)
+        return cls(*(on_device(a) for a in (knots, knots, scales)))
 
     @classmethod
     def constant(cls, step_size: float) -> "Tuning":
@@ -168,14 +176,10 @@ def adapt(
     `path` is that of the states that the kernel moves (`kernel.extend`).
     """
     began = time.monotonic()
-    each = budget / _USUAL_TEMPERATURES
-    count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
-    sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))
-    count = count if num_chains is None else num_chains
+    count, sweeps, work = _Size.of(path, budget, num_chains)
     stream, chains = Stream(seed, "tuning"), indices(count)
     generator = np.random.default_rng(derive_seed(seed, "tuning", "resampling"))
     path = path.unnamed()
-    work = _USUAL_TEMPERATURES * sweeps * count * path.sweep_size
     x = programs.sample(path, stream, np.int32(0), chains, work=work)
     dim = path.dim_of(x)
     log_step, log_scales = np.log(dim**-0.25), np.zeros(dim)
@@ -209,6 +213,36 @@ def adapt(
         count,
         time.monotonic() - began,
     )
+
+
+def traced(
+    path: Any, kernel: AbstractTunedKernel, *, budget: int, num_chains: int | None = None
+) -> Iterator[Traced]:
+    """Programs of such an adaptation, traced here: its draws from p_0, and its sweeps."""
+    count, sweeps, work = _Size.of(path, budget, num_chains)
+    stream, chains, path = Stream(0, "tuning"), indices(count), path.unnamed()
+    drawn = programs.sample.traced(path, stream, np.int32(0), chains, work=work)
+    yield drawn
+    x, zero = drawn.zeros, np.float32(0)
+    here = _Temperature(zero, zero, np.zeros(path.dim_of(x), np.float32))
+    yield _tune.traced(path, kernel, stream, chains, x, here, np.int32(0), sweeps, work=work)
+
+
+class _Size(NamedTuple):
+    """How much an adaptation does."""
+
+    num_chains: int
+    sweeps: int
+    """At one temperature."""
+    work: float
+
+    @classmethod
+    def of(cls, path: Any, budget: int, num_chains: int | None) -> Self:
+        each = budget / _USUAL_TEMPERATURES
+        count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
+        sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))
+        count = count if num_chains is None else num_chains
+        return cls(count, sweeps, _USUAL_TEMPERATURES * sweeps * count * path.sweep_size)
 
 
 @Compiled

@@ -7,25 +7,17 @@ Programs are compiled, and on a GPU a short pilot is run, beside those of the se
 (`pilots/beside.py`): no one of them needs another. That is for paths between layers, all of whose functions
 are ours: those of users are called by one thread. Of other paths all runs are traced in this thread before
 the first of them, when their length is known, and compiled side by side.
-
-XLA and NVRTC compile without the lock of the interpreter, and what is compiled is found in JAX's own memory
-of programs: a stage waits for its own and compiles nothing twice. On a CPU half of the cores compile,
-because they have other work. Nothing of a run is decided here: where a program is not the one that the
-stage takes after all, or cannot be made, the stage makes its own. What a process compiled once is not asked
-for again.
 """
 
-import contextlib
 import dataclasses
-import os
+import functools
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any, Self
 
 from annealz.core.by_shape import shape_key
-from annealz.core.devices import platform, preferred
-from annealz.core.threads import submit
+from annealz.core.compilers import Compilers
 from annealz.engine.anneal import usual_spacing
 from annealz.engine.cluster.current import current_cluster
 from annealz.engine.local_blocks import traced
@@ -51,10 +43,6 @@ from annealz.workflows.settings import AnnealSettings
 
 __all__ = ["Ahead"]
 
-_MOST_THREADS = 4
-_MOST_KEYS = 256
-_asked: set[int] = set()  # hashes of what this process was asked to compile
-
 Observers = Mapping[str, AbstractObserver]
 Terms = Options | AnnealSettings
 
@@ -63,17 +51,14 @@ class Ahead:
     """What is compiled for one estimate, by the names of its stages."""
 
     def __init__(self):
-        self._pool: ThreadPoolExecutor | None = None
-        self._made: dict[str, list[Future]] = {}
+        self._compilers = Compilers()
         self._terrain: Future[Terrain] | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_) -> None:
-        """What has not begun is left; what has is not waited for."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+    def __exit__(self, *given) -> None:
+        self._compilers.__exit__(*given)
 
     def first(
         self,
@@ -91,12 +76,12 @@ class Ahead:
         scouts = scout_budget(num_steps * options.chains)
         is_searched = problem.is_searched(options.second_opinion)
         if budget is not None and is_searched and may_go_beside(kernel, budget):
-            self._terrain = self._submit(
+            self._terrain = self._compilers.submit(
                 lambda: survey_mixing(path, kernel, budget=budget, seed=options.seed)
             )
         elif budget is not None and is_searched and survey_chains(budget) != survey_chains(scouts):
             key = shape_key(path.unnamed(), kernel), budget
-            self._begin("pilot", key, lambda: compile_survey(path, kernel, budget))
+            self._compilers.begin_apart("pilot", key, lambda: compile_survey(path, kernel, budget))
         if all(type(observer) is Slope for observer in observers.values()):
             run = _run(problem, linear(num_steps), options.chains, observers, options)
             self._begin_run("run", run)
@@ -128,9 +113,7 @@ class Ahead:
             count = opinion_chains(count, part, settings.resample is not None)
             works |= _others(problem, schedule, second, count, settings)
         for name, work in works.items():
-            if name not in self._made and _is_new(work.program_key) and not work.is_fused:
-                with contextlib.suppress(Exception):  # the stage will meet it itself
-                    self._made[name] = [self._submit(compile) for compile in traced(work)]
+            self._compilers.begin(name, work.program_key, functools.partial(_unless_fused, work))
 
     def terrain(self) -> Terrain | None:
         """What the survey of the path saw, where it was begun; its seconds are those waited for here."""
@@ -142,21 +125,14 @@ class Ahead:
 
     def wait(self, name: str) -> None:
         """Until the programs of this stage are compiled, if they are being so."""
-        for made in self._made.pop(name, ()):
-            if not made.cancel():
-                made.exception()  # the stage will meet it itself
+        self._compilers.wait(name)
 
     def _begin_run(self, name: str, work: Work) -> None:
-        self._begin(name, work.program_key, lambda: [compile() for compile in traced(work)])
+        def compile_all() -> None:
+            for compile in traced(work):
+                compile()
 
-    def _begin(self, name: str, key: Any, compile: Callable[[], Any]) -> None:
-        if _is_new(key):
-            self._made[name] = [self._submit(compile)]
-
-    def _submit(self, call: Callable[[], Any]) -> Future:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_num_threads(), thread_name_prefix="annealz-ahead")
-        return submit(self._pool, call)
+        self._compilers.begin_apart(name, work.program_key, compile_all)
 
 
 def _run(
@@ -205,11 +181,9 @@ def _work(
     )
 
 
-def _num_threads() -> int:
-    """Half as many as there are cores where these compute as well."""
-    if platform() != "cpu":
-        return _MOST_THREADS
-    return max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2))
+def _unless_fused(work: Work) -> Iterable[Callable[[], Any]]:
+    """NVRTC compiles while a program is traced: nothing would be gained."""
+    return () if work.is_fused else traced(work)
 
 
 def _is_foreseen(problem: Problem, options: Options) -> bool:
@@ -217,17 +191,3 @@ def _is_foreseen(problem: Problem, options: Options) -> bool:
     is_sized = options.target_std_err is not None or options.max_seconds is not None
     is_ours = isinstance(problem.states, AbstractLatentPath) and not problem.is_simple
     return is_ours and not is_sized and current_cluster() is None
-
-
-def _is_new(key: Any) -> bool:
-    """Whether it was not asked for yet here; not where that cannot be found out."""
-    try:
-        key = hash((key, platform(), preferred()))  # not the key: it holds functions of users
-    except TypeError:
-        return False
-    if key in _asked:
-        return False
-    if len(_asked) >= _MOST_KEYS:
-        _asked.clear()
-    _asked.add(key)
-    return True

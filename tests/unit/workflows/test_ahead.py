@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.core import compilers
 from annealz.engine.work import Work
 from annealz.testing import default_seed, random_rbm
 from annealz.workflows import ahead
@@ -25,7 +26,7 @@ def all_weights(result: annealz.Estimate) -> list[np.ndarray]:
 
 @pytest.fixture
 def afresh(monkeypatch: pytest.MonkeyPatch) -> set:
-    monkeypatch.setattr(ahead, "_asked", asked := set())
+    monkeypatch.setattr(compilers, "_asked", asked := set())
     return asked
 
 
@@ -57,13 +58,13 @@ def test_no_bit_depends_on_it(afresh, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_stage_makes_what_could_not_be_made(afresh, monkeypatch: pytest.MonkeyPatch):
-    def fail(self):
+    def fail(*_):
         raise RuntimeError("no")
 
     model = random_rbm(3, 17, 0.2)
     given = estimate(model)
     afresh.clear()
-    monkeypatch.setattr(Work, "traced", fail)
+    monkeypatch.setattr(Work, "traced_start", fail)
     assert all(map(np.array_equal, all_weights(given), all_weights(estimate(model))))
     assert len(afresh) == 4
 
@@ -75,7 +76,7 @@ def curved(scale: float) -> annealz.LogDensity:
     return annealz.LogDensity(lambda x: -scale * (x**2).sum() - 0.1 * (x**4).sum(), dim=7)
 
 
-def test_runs_of_a_density_compile_nothing_themselves(afresh):
+def test_populations_and_runs_of_a_density_compile_nothing_themselves(afresh):
     """They are traced before the first of them, and compiled in threads; later ones ask for nothing."""
     density, stages = curved(1.5), []
     with count_compiled("MainThread") as own, count_compiled(AHEAD) as others:
@@ -83,26 +84,28 @@ def test_runs_of_a_density_compile_nothing_themselves(afresh):
             density, **DENSITY, on_progress=lambda now: stages.append((now.stage, len(own)))
         )
     assert [run is not None for run in result.runs] == [True, False, True, True]
+    populations = 2 * ["jit(sample)", "jit(_tune)", "jit(_at_one)", "jit(_cooled)"]
     runs = 3 * ["jit(advance)"] + 2 * ["jit(start)"] + ["jit(start_reverse)"]
-    assert sorted(others) == sorted(runs)
+    assert sorted(others) == sorted(populations + runs)
     before = next(count for stage, count in stages if stage == "run")
-    assert not {"jit(advance)", "jit(start)", "jit(start_reverse)"} & set(own[before:])
-    assert len(afresh) == 3
+    assert not set(runs) & set(own[before:])
+    assert not {"jit(_at_one)", "jit(_cooled)"} & set(own)
+    assert len(afresh) == 5
     with count_compiled(AHEAD) as more:
         annealz.estimate_log_z(density, **DENSITY, seed=1)
-    assert (more, len(afresh)) == ([], 3)
+    assert (more, len(afresh)) == ([], 5)
 
 
 def test_no_bit_of_a_density_depends_on_it(afresh, monkeypatch: pytest.MonkeyPatch):
     given = annealz.estimate_log_z(curved(1.5), **DENSITY)
-    monkeypatch.setattr(ahead.Ahead, "runs", lambda *_: None)
+    monkeypatch.setattr(compilers, "_is_new", lambda _: False)
     alone = annealz.estimate_log_z(curved(1.5), **DENSITY)
     assert all(map(np.array_equal, all_weights(given), all_weights(alone)))
 
 
 def test_what_was_asked_for_keeps_no_model_alive(afresh):
     annealz.estimate_log_z(curved(2.5), **DENSITY)
-    assert len(afresh) == 3
+    assert len(afresh) == 5
     assert all(type(key) is int for key in afresh)
 
 

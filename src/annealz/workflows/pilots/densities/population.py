@@ -9,6 +9,7 @@ a hot chain that has lost a narrow mode may still lie where the way uphill leads
 """
 
 import dataclasses
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -18,12 +19,13 @@ import numpy as np
 from annealz.core.arrays import indices, on_device
 from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
-from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
+from annealz.kernels import adaptation
+from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, Tuning, adapt
 from annealz.kernels.metropolis import RandomWalk
 from annealz.paths import programs
 from annealz.paths.phase import Phase, PhasePath
 
-__all__ = ["Population", "Sample", "explore"]
+__all__ = ["Population", "Sample", "explore", "traced"]
 
 _SWEEPS_AT_ONE = 24
 _BURN_IN = 4
@@ -90,10 +92,8 @@ def explore(
     """
     found = adapt(path, kernel, seed=seed, budget=budget, num_chains=num_chains)
     kernel = kernel.with_tuning(found.tuning)
-    kept = np.linspace(0, found.starts - 1, min(found.starts, _MOST_KEPT)).round().astype(int)
-    chains, path = indices(kept.size), path.unnamed()
-    sweeps = _SWEEPS_AT_ONE + len(_COOLING) * _SWEEPS_A_COOLING
-    work = sweeps * kept.size * path.sweep_size
+    kept = np.linspace(0, found.starts - 1, _num_kept(found.starts)).round().astype(int)
+    chains, path, work = indices(kept.size), path.unnamed(), _work(path, kept.size)
     stream = Stream(seed, "population")
     start = found.x if kept.size == found.starts else on_device(np.asarray(found.x)[kept])
     x, rows, values = _at_one(path, kernel, stream, chains, start, work=work)
@@ -114,6 +114,28 @@ def explore(
         np.asarray(hot, np.float64),
         each * (found.sweeps + _SWEEPS_AT_ONE * kept.size) + found.starts + cooling * kept.size,
     )
+
+
+def traced(
+    path: Any, kernel: AbstractTunedKernel, *, budget: int, num_chains: int | None = None
+) -> Iterator[Callable[[], Any]]:
+    """What compiles the programs of such a population, which are traced here."""
+    drawn, tuned = adaptation.traced(path, kernel, budget=budget, num_chains=num_chains)
+    yield from (drawn.compile, tuned.compile)
+    x = drawn.zeros[: _num_kept(len(drawn.zeros))]
+    kernel = kernel.with_tuning(Tuning.zeros(path.dim_of(x)))
+    given = path.unnamed(), kernel, Stream(0, "population"), indices(len(x)), x
+    for program in (_at_one, _cooled):
+        yield program.traced(*given, work=_work(path, len(x))).compile
+
+
+def _num_kept(count: int) -> int:
+    return min(count, _MOST_KEPT)
+
+
+def _work(path: Any, count: int) -> float:
+    """At beta = 1 and beyond."""
+    return (_SWEEPS_AT_ONE + len(_COOLING) * _SWEEPS_A_COOLING) * count * path.sweep_size
 
 
 @Compiled

@@ -28,6 +28,7 @@ Everything uses random streams of its own and is charged.
 """
 
 import dataclasses
+import functools
 import time
 from typing import Any
 
@@ -36,7 +37,9 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from annealz.core.arrays import on_device
+from annealz.core.by_shape import shape_key
 from annealz.core.compiled import Compiled
+from annealz.core.compilers import Compilers
 from annealz.core.random import Stream, derive_seed
 from annealz.estimators.finding import Finding
 from annealz.estimators.kind import Kind
@@ -50,7 +53,7 @@ from annealz.workflows.pilots.densities.evaluator import Evaluator
 from annealz.workflows.pilots.densities.fitting import fitted_base
 from annealz.workflows.pilots.densities.modes import Mode, find_modes, start_points
 from annealz.workflows.pilots.densities.necks import Straightened, missed_neck, straightened
-from annealz.workflows.pilots.densities.population import Population, Sample, explore
+from annealz.workflows.pilots.densities.population import Population, Sample, explore, traced
 from annealz.workflows.pilots.densities.proper import improper_direction
 from annealz.workflows.pilots.densities.wide import FAR, FAR_STRAIGHT, WIDEST_STRAIGHT, wide_bases
 
@@ -252,20 +255,27 @@ def _explored(
     found: list[tuple[AbstractBase, Population]] = []
     share, most = (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
     many = int(np.clip(share * model.dim**2 if model.dim > 2 else 0, _FEWEST, most))
-    for place, origin in enumerate(origins):
-        states = kernel.extend(model.path(origin))
-        options: dict[str, Any] = {
-            "seed": derive_seed(seed, "population", place),
-            "budget": _BUDGET,
-        }
-        options["num_chains"] = many if place == len(origins) - 1 else None
-        try:
-            found.append((origin, explore(states, kernel, **options)))
-        except NoWeight as lost:
-            assert kernel.evaluations is not None
-            evaluator.evaluations += kernel.evaluations * lost.sweeps + lost.starts
-            if place == len(origins) - 1 and not found:
-                raise
+    last = len(origins) - 1
+    tasks = [
+        (kernel.extend(model.path(origin)), many if place == last else None)
+        for place, origin in enumerate(origins)
+    ]
+    with Compilers() as compilers:
+        for place, (states, count) in enumerate(tasks):
+            key = shape_key(states.unnamed(), kernel), count
+            begun = functools.partial(traced, states, kernel, budget=_BUDGET, num_chains=count)
+            compilers.begin(place, key, begun)
+        for place, (states, count) in enumerate(tasks):
+            compilers.wait(place)
+            own = derive_seed(seed, "population", place)
+            try:
+                one = explore(states, kernel, seed=own, budget=_BUDGET, num_chains=count)
+                found.append((origins[place], one))
+            except NoWeight as lost:
+                assert kernel.evaluations is not None
+                evaluator.evaluations += kernel.evaluations * lost.sweeps + lost.starts
+                if place == last and not found:
+                    raise
     return found
 
 

@@ -1,0 +1,87 @@
+"""Programs that are compiled in threads before they are due.
+
+XLA compiles, and reads what is kept, without the lock of the interpreter, and what is compiled is found in
+JAX's own memory of programs. Nothing of a result is decided here: where a program is not the one that is
+called after all, or cannot be made, the call makes its own. What a process asked for once is not asked for
+again.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Self, TypeVar
+
+from annealz.core.devices import platform, preferred
+from annealz.core.threads import submit
+
+__all__ = ["Compilers"]
+
+T = TypeVar("T")
+
+_MOST_THREADS = 4
+_MOST_KEYS = 256
+_asked: set[int] = set()  # hashes of what this process was asked to compile
+
+
+class Compilers:
+    """Threads that compile, and what they were asked for by name; none is started before it has work."""
+
+    def __init__(self):
+        self._pool: ThreadPoolExecutor | None = None
+        self._made: dict[Hashable, list[Future]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        """What has not begun is left; what has is not waited for."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def begin(
+        self, name: Hashable, key: Any, traced: Callable[[], Iterable[Callable[[], Any]]]
+    ) -> None:
+        """Trace programs in this thread, and compile each in another; `key` is equal where they are."""
+        if name not in self._made and _is_new(key):
+            made = self._made[name] = []
+            with contextlib.suppress(Exception):  # the call will meet it itself
+                made += (self.submit(compile) for compile in traced())
+
+    def begin_apart(self, name: Hashable, key: Any, compile: Callable[[], Any]) -> None:
+        """The same of functions that may be traced in any thread."""
+        if name not in self._made and _is_new(key):
+            self._made[name] = [self.submit(compile)]
+
+    def submit(self, call: Callable[[], T]) -> "Future[T]":
+        """A call in one of the threads."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_num_threads(), thread_name_prefix="annealz-ahead")
+        return submit(self._pool, call)
+
+    def wait(self, name: Hashable) -> None:
+        """Until what has this name is compiled; what no thread has begun yet is left to the caller."""
+        for made in self._made.pop(name, ()):
+            if not made.cancel():
+                made.exception()  # the call will meet it itself
+
+
+def _num_threads() -> int:
+    """Half as many as there are cores where these compute as well."""
+    if platform() != "cpu":
+        return _MOST_THREADS
+    return max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2))
+
+
+def _is_new(key: Any) -> bool:
+    """Whether it was not asked for yet here; not where that cannot be found out."""
+    try:
+        key = hash((key, platform(), preferred()))  # not the key: it holds functions of users
+    except TypeError:
+        return False
+    if key in _asked:
+        return False
+    if len(_asked) >= _MOST_KEYS:
+        _asked.clear()
+    _asked.add(key)
+    return True
