@@ -20,8 +20,8 @@ class _Thresholds(Counted):
 
     def begin(self) -> None:
         self._before = young, middle, old = gc.get_threshold()
-        self._given = young, middle, max(old, _RARELY)
-        gc.set_threshold(*self._given)
+        gc.set_threshold(young, middle, max(old, _RARELY))
+        self._given = gc.get_threshold()  # from Python 3.14 on the last one has no effect
 
     def end(self) -> None:
         if gc.get_threshold() == self._given:

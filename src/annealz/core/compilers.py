@@ -8,6 +8,7 @@ again.
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self, TypeVar
@@ -30,6 +31,7 @@ class Compilers:
     def __init__(self):
         self._pool: ThreadPoolExecutor | None = None
         self._made: dict[Hashable, list[Future]] = {}
+        self._tracing: dict[Hashable, float] = {}  # seconds
 
     def __enter__(self) -> Self:
         return self
@@ -44,9 +46,11 @@ class Compilers:
     ) -> None:
         """Trace programs in this thread, and compile each in another; `key` is equal where they are."""
         if name not in self._made and _is_new(key):
-            made = self._made[name] = []
+            began, made = time.monotonic(), []
+            self._made[name] = made
             with contextlib.suppress(Exception):  # the call will meet it itself
                 made += (self.submit(compile) for compile in traced())
+            self._tracing[name] = time.monotonic() - began
 
     def begin_apart(self, name: Hashable, key: Any, compile: Callable[[], Any]) -> None:
         """The same of functions that may be traced in any thread."""
@@ -59,11 +63,16 @@ class Compilers:
             self._pool = ThreadPoolExecutor(_num_threads(), thread_name_prefix="annealz-ahead")
         return submit(self._pool, call)
 
-    def wait(self, name: Hashable) -> None:
-        """Until what has this name is compiled; what no thread has begun yet is left to the caller."""
+    def wait(self, name: Hashable) -> float:
+        """Until what has this name is compiled; what no thread has begun yet is left to the caller.
+
+        The seconds that this thread spent: on tracing it and on waiting.
+        """
+        began = time.monotonic()
         for made in self._made.pop(name, ()):
             if not made.cancel():
                 made.exception()  # the call will meet it itself
+        return self._tracing.pop(name, 0.0) + time.monotonic() - began
 
 
 def _num_threads() -> int:

@@ -31,6 +31,7 @@ __all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry"
 
 _GOLDEN = 0x9E3779B9
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+_SCALE = np.float32(2.0**31)
 _NUM_READY = 4  # draws whose keys a stream holds: deriving them makes a program slower to compile
 
 
@@ -103,8 +104,11 @@ class Bits(eqx.Module):
         The top bit of the word is spent because signed conversion is one instruction on every
         machine and unsigned conversion is not. Rounding may return 1.0.
         """
-        positive = (self.words(num_units, draw) >> 1).astype(jnp.int32)
-        return positive.astype(jnp.float32) * jnp.float32(2.0**-31)
+        return self.positives(num_units, draw) * (1 / _SCALE)
+
+    def positives(self, num_units: int, draw: int) -> Float[Array, "chains units"]:
+        """The uniforms times 2**31, before the multiplication that a comparison can do without."""
+        return (self.words(num_units, draw) >> 1).astype(jnp.int32).astype(jnp.float32)
 
     @eqx.filter_jit
     def bernoulli(self, logits: Float[Array, "chains units"], draw: int) -> Float[Array, "..."]:
@@ -114,8 +118,8 @@ class Bits(eqx.Module):
         division; an overflowing exponential compares as probability 0, and a uniform that was
         rounded up to 1.0 is still a one where the probability is 1.
         """
-        uniforms = self.uniforms(logits.shape[-1], draw)
-        return (uniforms * (1 + jnp.exp(-logits)) <= 1).astype(jnp.float32)
+        positives = self.positives(logits.shape[-1], draw)
+        return (positives * (1 + jnp.exp(-logits)) <= _SCALE).astype(jnp.float32)
 
     @eqx.filter_jit
     def normals(self, num_units: int, draw: int) -> Float[Array, "chains units"]:

@@ -1,19 +1,24 @@
 """Work in threads that compute where the asking one does.
 
 A thread takes over what belongs to the asking thread alone: its context variables, and the device that JAX
-is set to prefer there.
+is set to prefer there. Functions of users are called by one thread.
 """
 
 import contextvars
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from annealz.core.devices import preferred, preferring
 
-__all__ = ["all_at_once", "submit"]
+__all__ = ["all_at_once", "are_ours", "submit"]
 
 T = TypeVar("T")
+
+
+def are_ours(*objects: Any) -> bool:
+    """Whether their classes are of this package: any thread may call their functions."""
+    return all(type(one).__module__.split(".")[0] == "annealz" for one in objects)
 
 
 def submit(pool: ThreadPoolExecutor, call: Callable[[], T]) -> "Future[T]":

@@ -36,7 +36,7 @@ __all__ = ["check_start", "draws_like"]
 
 def check_start(path: AbstractPath, start, num_chains: int, name: str = "start") -> np.ndarray:
     """The states to start from, as the path holds them; a ValueError names what is wrong."""
-    like = draws_like(path, num_chains)
+    like = draws_like(path, int(num_chains))
     x = np.asarray(start)
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {x.dtype}.")

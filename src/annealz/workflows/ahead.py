@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from annealz.core.by_shape import shape_key
 from annealz.core.compilers import Compilers
+from annealz.core.threads import are_ours
 from annealz.engine.anneal import usual_spacing
 from annealz.engine.cluster.current import current_cluster
 from annealz.engine.local_blocks import traced
@@ -75,7 +76,7 @@ class Ahead:
         budget = mixing_budget(schedule, num_steps, options.chains)
         scouts = scout_budget(num_steps * options.chains)
         is_searched = problem.is_searched(options.second_opinion)
-        if budget is not None and is_searched and may_go_beside(kernel, budget):
+        if budget is not None and is_searched and may_go_beside(kernel, budget, path):
             self._terrain = self._compilers.submit(
                 lambda: survey_mixing(path, kernel, budget=budget, seed=options.seed)
             )
@@ -112,6 +113,8 @@ class Ahead:
         if second is not None:
             count = opinion_chains(count, part, settings.resample is not None)
             works |= _others(problem, schedule, second, count, settings)
+        if settings.draws == "exact":  # then there is no way back
+            works.pop("probe", None)
         for name, work in works.items():
             self._compilers.begin(name, work.program_key, functools.partial(_unless_fused, work))
 
@@ -123,9 +126,9 @@ class Ahead:
         terrain = self._terrain.result()
         return dataclasses.replace(terrain, seconds=time.monotonic() - began)
 
-    def wait(self, name: str) -> None:
-        """Until the programs of this stage are compiled, if they are being so."""
-        self._compilers.wait(name)
+    def wait(self, name: str) -> float:
+        """Until the programs of this stage are compiled; the seconds that it took this thread."""
+        return self._compilers.wait(name)
 
     def _begin_run(self, name: str, work: Work) -> None:
         def compile_all() -> None:
@@ -189,5 +192,6 @@ def _unless_fused(work: Work) -> Iterable[Callable[[], Any]]:
 def _is_foreseen(problem: Problem, options: Options) -> bool:
     """Whether the run is as it was asked for, in this process, and all its functions are ours."""
     is_sized = options.target_std_err is not None or options.max_seconds is not None
-    is_ours = isinstance(problem.states, AbstractLatentPath) and not problem.is_simple
-    return is_ours and not is_sized and current_cluster() is None
+    of = problem.model, problem.states, problem.states.base, problem.kernel
+    is_ours = isinstance(problem.states, AbstractLatentPath) and are_ours(*of)
+    return is_ours and not problem.is_simple and not is_sized and current_cluster() is None

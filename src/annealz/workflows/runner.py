@@ -98,7 +98,7 @@ class Runner:
 
     def forward(self) -> Run:
         runs: list[Run] = []
-        self.ahead.wait("run")
+        waited = self.ahead.wait("run")
         while count := _next_part(self.settings, runs):
             part = len(runs) + 1
             left = self.settings.num_chains - sum(run.num_chains for run in runs)
@@ -114,7 +114,7 @@ class Runner:
                     observers=self.observers,
                 )
             )
-        return merge_runs(runs)
+        return _charged(merge_runs(runs), waited)
 
     def reverse(self, run: Run, start: np.ndarray | None) -> Run:
         began = time.monotonic()
@@ -153,8 +153,8 @@ class Runner:
         assert self.second_schedule is not None
         resample = self.settings.resample
         begin(self.on_progress, "second")
-        self.ahead.wait("second")
-        return self._quiet(
+        waited = self.ahead.wait("second")
+        found = self._quiet(
             "second",
             path=self.problem.second_states,
             kernel=self.problem.second_kernel,
@@ -166,6 +166,7 @@ class Runner:
             resample=resample,
             on_progress=in_stage(self.on_progress, "second"),
         )
+        return _charged(found, waited)
 
     def probe(self, second: Run) -> Run | None:
         """Where the second chains ended, annealed back along the first path; None without a reversal,
@@ -189,8 +190,8 @@ class Runner:
             work = probed.size * own.sweep_size  # the density is evaluated
             start = np.asarray(programs.state(own, bits, place, work=work))
         begin(self.on_progress, "probe")
-        self.ahead.wait("probe")
-        return self._quiet(
+        waited = self.ahead.wait("probe")
+        found = self._quiet(
             "probe",
             num_chains=probed.size,
             purpose="probe",
@@ -198,6 +199,7 @@ class Runner:
             reverse=True,
             on_progress=in_stage(self.on_progress, "probe"),
         )
+        return _charged(found, waited)
 
     def _quiet(self, name: str, **options) -> Run:
         """A run beside the main one, which says for both what devices and disks lack."""
@@ -222,6 +224,11 @@ class Runner:
         if has_more or self.second_schedule or self.settings.target_std_err is not None:
             self.folder.save_part(name, run)
         return run
+
+
+def _charged(run: Run, seconds: float) -> Run:
+    """The run, which took so many seconds more before it began."""
+    return dataclasses.replace(run, seconds=run.seconds + seconds)
 
 
 def _next_part(settings: AnnealSettings, runs: list[Run]) -> int:

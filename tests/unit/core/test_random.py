@@ -163,8 +163,8 @@ def test_keys_of_draws_are_those_of_the_formula(draw: int, seed: int):
 class CoarseBits(Bits):
     """Mutant: uniforms of 16 bits."""
 
-    def uniforms(self, num_units, draw):
-        return (self.words(num_units, draw) >> 16).astype(jnp.float32) * jnp.float32(2.0**-16)
+    def positives(self, num_units, draw):
+        return (self.words(num_units, draw) >> 16).astype(jnp.float32) * jnp.float32(2.0**15)
 
 
 class BiasedBits(Bits):

@@ -16,6 +16,8 @@ from annealz.engine.gpu.pairs import PairSteps
 from annealz.engine.gpu.tables import TableSteps
 from annealz.engine.observers import Slope
 from annealz.engine.reverse import check_start
+from annealz.kernels.colours import ColourGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.ising import Ising
 from annealz.models.ising_lattice import SquareIsing
 from annealz.models.potts import Potts
@@ -26,9 +28,9 @@ from annealz.workflows.pilots.survey_mixing import survey_mixing
 from support import emulate_cuda
 from support.chain_systems import SYSTEMS, system
 
-WORK, VISITS = (
+WORK, VISITS, CHOOSE = (
     importlib.import_module(f"annealz.{name}")
-    for name in ("engine.work", "workflows.pilots.visits")
+    for name in ("engine.work", "workflows.pilots.visits", "engine.gpu.choose")
 )
 KINDS = {"lattice": LatticeSteps, "pair": PairSteps, "table": TableSteps}
 
@@ -132,6 +134,39 @@ class TestChoice:
         path = model.path(BernoulliBase.uniform(16))
         kernel = model.named_kernels()["clusters"]()
         assert choose_fused(path, kernel, {"slope": Slope()}, None, 100) is None
+
+    def test_kernels_without_arrays_are_not_mixed_up(self):
+        class Other(BlockGibbs):
+            """Another transition, of which nothing is known."""
+
+        model, given = SquareIsing(4, coupling=0.3), ({"slope": Slope()}, None, 100)
+        path = model.path(model.flat_base())
+        assert choose_fused(path, Other(), *given) is None
+        assert isinstance(choose_fused(path, BlockGibbs(), *given), LatticeSteps)
+        assert choose_fused(path, Other(), *given) is None
+
+    def test_not_where_a_sweep_draws_units_twice_or_never(self):
+        """Their energies would count as often."""
+        model, given = Potts.square(8, 3, 0.5), ({"slope": Slope()}, None, 100)
+        path, blocks = model.path(model.flat_base()), np.asarray(model.kernel().blocks)
+        assert isinstance(choose_fused(path, ColourGibbs(blocks[::-1]), *given), PairSteps)
+        for wrong in (np.concatenate([blocks, blocks[:1]]), blocks[:1]):
+            assert choose_fused(path, ColourGibbs(wrong), *given) is None
+
+    def test_numbers_of_units_have_32_bits(self):
+        pairs = Potts.square(8, 3, 0.5)
+        tables = system("tables, some coupled")
+        for path, kernel in ((pairs.path(pairs.flat_base()), pairs.kernel()), tables):
+            narrow = ColourGibbs(np.asarray(kernel.blocks, np.int16))
+            steps = choose_fused(path, narrow, {"slope": Slope()}, None, 100)
+            assert steps.sites.dtype == np.int32
+
+    def test_of_large_paths_nothing_is_held(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(CHOOSE, "_MOST_HELD", 100)
+        model = SquareIsing(4, coupling=0.3)
+        path, kernel = model.path(model.flat_base()), model.kernel()
+        first, second = (choose_fused(path, kernel, {"slope": Slope()}, None, 100) for _ in "12")
+        assert first is not second
 
     def test_prepared_once_a_path(self):
         model = SquareIsing(4, coupling=0.3)

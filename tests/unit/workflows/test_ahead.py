@@ -103,6 +103,27 @@ def test_no_bit_of_a_density_depends_on_it(afresh, monkeypatch: pytest.MonkeyPat
     assert all(map(np.array_equal, all_weights(given), all_weights(alone)))
 
 
+def test_tracing_and_waiting_are_charged(afresh, monkeypatch: pytest.MonkeyPatch):
+    wait = compilers.Compilers.wait
+    monkeypatch.setattr(compilers.Compilers, "wait", lambda *given: wait(*given) + 1000)
+    result = annealz.estimate_log_z(curved(1.5), **DENSITY)
+    runs = [run for run in result.runs if run is not None]
+    assert [round(run.seconds, -3) for run in runs] == 3 * [1000]
+    assert result.seconds > 3000
+
+
+def test_a_kernel_of_a_user_is_traced_by_one_thread(afresh):
+    threads = set()
+
+    class Own(annealz.BlockGibbs):
+        def step(self, *given):
+            threads.add(threading.current_thread().name)
+            return super().step(*given)
+
+    estimate(random_rbm(3, 17, 0.2), kernel=Own())
+    assert threads == {"MainThread"}
+
+
 def test_what_was_asked_for_keeps_no_model_alive(afresh):
     annealz.estimate_log_z(curved(2.5), **DENSITY)
     assert len(afresh) == 5

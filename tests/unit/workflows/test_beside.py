@@ -32,7 +32,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def beside_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a GPU."""
     for module in (ahead, base_search):
-        monkeypatch.setattr(module, "may_go_beside", lambda kernel, budget: True)
+        monkeypatch.setattr(module, "may_go_beside", lambda kernel, budget, *of: True)
 
 
 def estimate(**options) -> annealz.Estimate:
@@ -89,11 +89,23 @@ def test_what_a_survey_refuses_is_refused(beside_others, monkeypatch: pytest.Mon
 
 
 def test_only_short_ones_of_layers_on_a_gpu(monkeypatch: pytest.MonkeyPatch):
-    assert not beside.may_go_beside(BlockGibbs(), 1000)  # on a CPU
+    monkeypatch.setattr(beside, "platform", lambda: "cpu")
+    assert not beside.may_go_beside(BlockGibbs(), 1000)
     monkeypatch.setattr(beside, "platform", lambda: "gpu")
     assert beside.may_go_beside(BlockGibbs(), 1000)
     assert not beside.may_go_beside(BlockGibbs(), 10**8)
     assert not beside.may_go_beside(HAIS(), 1000)
+
+
+def test_functions_of_users_are_called_by_one_thread(monkeypatch: pytest.MonkeyPatch):
+    class Own(annealz.RBM):
+        pass
+
+    monkeypatch.setattr(beside, "platform", lambda: "gpu")
+    ours, weights = annealz.BernoulliBase.uniform(3), np.zeros((2, 3))
+    arrays = weights, np.zeros(2), np.zeros(3)
+    assert beside.may_go_beside(BlockGibbs(), 1000, annealz.RBM(*arrays), ours)
+    assert not beside.may_go_beside(BlockGibbs(), 1000, Own(*arrays), ours)
 
 
 def test_a_time_limit_keeps_them_in_order(threads, beside_others):

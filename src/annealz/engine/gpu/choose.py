@@ -37,10 +37,8 @@ __all__ = ["choose_fused", "has_fused_steps"]
 
 _KINDS = (SmallSteps, LargeSteps, ManySteps)
 _BY_CHAIN: tuple[type[ChainSteps], ...] = (LatticeSteps, PairSteps, TableSteps)
-_steps, _by_chain = (
-    Recent(4),
-    Recent(4),
-)  # of the first path, and of those that a second opinion could take
+_steps, _by_chain = Recent(4), Recent(4)  # of the first path, and of those of a second opinion
+_MOST_HELD = 2**26  # bytes of a path whose steps are held: of others they are made again
 _CAPABILITY = "9.0"  # of NVIDIA's GPUs, on which the fused steps were measured
 
 
@@ -62,7 +60,10 @@ def choose_fused(path, kernel, observers, resampling, num_chains: int):
         return _of_layers(path, kernel, num_chains)
     if type(path) not in (LatticePath, PairPath, PairTablePath) or not has_fused_steps():
         return None
-    of = ["by chain", *jax.tree.leaves((path, kernel))]
+    arrays = jax.tree.leaves((path, kernel))
+    if sum(getattr(array, "nbytes", 0) for array in arrays) > _MOST_HELD:
+        return _of_chains(path, kernel)
+    of = [type(path), type(kernel), *arrays]  # kernels without arrays differ in their type alone
     return _by_chain.get(of, lambda: _of_chains(path, kernel))
 
 

@@ -42,13 +42,15 @@ class PairSteps(ChainSteps):
         if path.neighbours is None or path.num_states > MOST_STATES:
             return None
         blocks, units = np.asarray(kernel.blocks), len(path.start)
+        if not np.array_equal(np.sort(blocks[blocks < units]), np.arange(units)):
+            return None  # the energy of a unit counts where the unit is drawn, so once
 
         def by_colour(array: Any) -> np.ndarray:
             """(colours, ..., width) of what belongs to a unit; what fills a colour up is not read."""
             return np.asarray(array)[np.minimum(blocks, units - 1)].swapaxes(1, 2)
 
         return cls(
-            sites=kernel.blocks,
+            sites=on_device(blocks, np.int32),
             near=on_device(by_colour(path.neighbours), np.int32),
             couplings=on_device(by_colour(path.couplings)),
             start=on_device(by_colour(path.start)),

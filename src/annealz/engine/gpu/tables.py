@@ -47,7 +47,8 @@ class TableSteps(ChainSteps):
         is_dense = path.neighbours is None
         near = on_device(np.zeros((1, 1)), np.int32) if path.neighbours is None else path.neighbours
         offset = on_device([float(path.offset)])
-        return cls(kernel.blocks, near, path.tables, path.start, path.change, offset, is_dense)
+        sites = on_device(kernel.blocks, np.int32)
+        return cls(sites, near, path.tables, path.start, path.change, offset, is_dense)
 
     @property
     def arrays(self):

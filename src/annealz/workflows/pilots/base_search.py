@@ -242,7 +242,8 @@ class _Searcher:
 
     def survey_all(self, bases: Mapping[str, AbstractBase]) -> list[Scout]:
         """Surveys from all of these, side by side where they may; at least from one where time is short."""
-        if self.deadline is None and may_go_beside(self.kernel, scout_budget(self.sweeps)):
+        of = self.kernel, scout_budget(self.sweeps), self.model, *bases.values()
+        if self.deadline is None and may_go_beside(*of):
             quiet = copy.copy(self)
             quiet.on_progress = None
             calls = [

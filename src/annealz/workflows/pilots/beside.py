@@ -9,7 +9,10 @@ Only short ones, which report no progress on their way; only of models that are 
 users are called by one thread; and not on a CPU, whose cores have work already, nor on a cluster.
 """
 
+from typing import Any
+
 from annealz.core.devices import platform
+from annealz.core.threads import are_ours
 from annealz.engine.cluster.current import current_cluster
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.gibbs import BlockGibbs
@@ -19,8 +22,8 @@ __all__ = ["may_go_beside"]
 _SHORT = 2_000_000  # sweeps of all chains, a quarter of a second
 
 
-def may_go_beside(kernel: AbstractKernel, budget: int) -> bool:
-    """Whether a survey of so many sweeps of this kernel may go beside others."""
-    is_ours = type(kernel) is BlockGibbs  # on layers, and not tuned
+def may_go_beside(kernel: AbstractKernel, budget: int, *of: Any) -> bool:
+    """Whether surveys of so many sweeps, by this kernel `of` these models and bases, may go side by side."""
+    is_of_layers = type(kernel) is BlockGibbs  # and not tuned
     is_here = current_cluster() is None and platform() == "gpu"
-    return is_ours and is_here and budget <= _SHORT
+    return is_of_layers and are_ours(*of) and is_here and budget <= _SHORT
