@@ -107,11 +107,11 @@ def _others(rows: list[dict[str, Any]]) -> Table:
 def estimates(rows: list[dict[str, Any]]) -> Table:
     """Whole default estimates."""
     title = "whole default estimates, seconds"
-    columns = ("process", "first call", "later call", "pilot's share", "sweeps")
+    columns = ("process", "first call", "kept", "later call", "pilot's share", "sweeps")
     table = _table(title, "model", *columns)
     for row in rows:
-        names = ("process_seconds", "first_seconds", "later_seconds")
-        times = (f"{row[name]:.2f}" for name in names)
+        process, first, later = (row[f"{word}_seconds"] for word in ("process", "first", "later"))
+        times = (f"{one:.2f}" for one in (process, first, row["kept"]["first_seconds"], later))
         sweeps = f"{sum(row['sweeps'].values()):,}"
         table.add_row(row["model"], *times, f"{row['pilot_share']:.0%}", sweeps)
     return table

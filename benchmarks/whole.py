@@ -26,6 +26,7 @@ from typing import Any
 __all__ = ["ON_CPU", "ON_GPU", "estimates", "first_calls"]
 
 NUM_WARM = 3
+_OF_FIRST = ("import_seconds", "process_seconds", "first_seconds")
 ON_CPU: Mapping[str, int] = {"mnist-pcd-20": 2, "gaussian-50": 1}  # later calls
 ON_GPU: Mapping[str, int] = {
     "mnist-pcd-20": 5,
@@ -38,11 +39,18 @@ ON_GPU: Mapping[str, int] = {
 def estimates(
     cases: Mapping[str, int], platform: str | None = None, say: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
-    """A row for every model; `platform` is where JAX computes, by default where it likes."""
+    """A row for every model, of a process without kept programs, and the first call of one that finds them.
+
+    `platform` is where JAX computes, by default where it likes.
+    """
     rows, where = [], {} if platform is None else {"JAX_PLATFORMS": platform}
     for name, num_later in cases.items():
         say(f"whole estimates of {name}")
-        rows.append(_in_a_process(name, num_later, where))
+        with tempfile.TemporaryDirectory() as folder:
+            cold, warm = (
+                _in_a_process(name, count, where | _caches(folder)) for count in (num_later, 1)
+            )
+        rows.append(cold | {"kept": {word: warm[word] for word in _OF_FIRST}})
     return rows
 
 
@@ -50,20 +58,18 @@ def first_calls(names: list[str], say: Callable[[str], None] = print) -> list[di
     """Of every model, seconds of first calls cold and warm, and of a later one."""
     rows = []
     for name in names:
-        with tempfile.TemporaryDirectory() as folder:  # of all caches, the driver's too
-            where = {"XDG_CACHE_HOME": folder, "CUDA_CACHE_PATH": f"{folder}/driver"}
+        with tempfile.TemporaryDirectory() as folder:
             for kind in ("cold", *NUM_WARM * ("warm",)):
-                row = _in_a_process(name, 1, where)
-                words = (
-                    "import_seconds",
-                    "first_seconds",
-                    "process_seconds",
-                    "later_seconds",
-                    "log_z",
-                )
-                rows.append({"model": name, "programs": kind} | {word: row[word] for word in words})
+                row = _in_a_process(name, 1, _caches(folder))
+                found = {word: row[word] for word in (*_OF_FIRST, "later_seconds", "log_z")}
+                rows.append({"model": name, "programs": kind} | found)
                 say(json.dumps(rows[-1]))
     return rows
+
+
+def _caches(folder: str) -> dict[str, str]:
+    """Of all programs, the driver's too."""
+    return {"XDG_CACHE_HOME": folder, "CUDA_CACHE_PATH": f"{folder}/driver"}
 
 
 def _in_a_process(name: str, num_later: int, where: Mapping[str, str]) -> dict[str, Any]:

@@ -4,12 +4,10 @@
 
 Calls of the default estimate in one process: on a CPU the first and a later one, on a GPU later ones of two
 models, the median of five by its seconds. Every call of a compiled program is logged with its time, its
-chains and its steps, and compiling by JAX's own events. docs/figures/profile-cpu.json and profile-gpu.json
-hold what was measured, or files of these names in FOLDER, with the pictures. With --draw the picture is
-made from its file again, with --measure the file without a picture. On a quiet machine, or it shows the
-neighbours.
-
-The committed profile-gpu.json was not made by this script: see docs/design-notes.md, *First calls*.
+chains and its steps, and compiling by JAX's own events. On a GPU surveys go side by side: that of the pilot
+lies in the time of the base. docs/figures/profile-cpu.json and profile-gpu.json hold what was measured, or
+files of these names in FOLDER, with the pictures. With --draw the picture is made from its file again, with
+--measure the file without a picture. On a quiet machine, or it shows the neighbours.
 """
 
 import json
@@ -165,13 +163,14 @@ def _draw_stage(axis: Any, level: int, row: dict[str, Any], longest: float, hatc
         level, row.get(hatched, 0.0), left=row["first"], height=0.7, color="none", hatch="///",
         edgecolor="white", linewidth=0,
     )  # fmt: skip
-    chains = " and ".join(map(str, row["chains"]))
-    each = f", {1e6 * seconds / row['sweeps']:.2g} µs each" if row["sweeps"] else ""
+    words = f"{seconds:.2g} s"
+    if row["sweeps"]:
+        chains, each = " and ".join(map(str, row["chains"])), 1e6 * seconds / row["sweeps"]
+        words += f": {row['sweeps']:,} sweeps, {chains} chains, {each:.2g} µs each"
     is_late = row["first"] > longest / 2
     axis.text(
         row["first"] - space if is_late else row["last"] + space, level,
-        f"{seconds:.2g} s: {row['sweeps']:,} sweeps, {chains} chains{each}",
-        va="center", ha="right" if is_late else "left", fontsize=8,
+        words, va="center", ha="right" if is_late else "left", fontsize=8,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ _SHORT = 2_000_000  # sweeps of all chains, a quarter of a second
 
 
 def may_go_beside(kernel: AbstractKernel, budget: int, *of: Any) -> bool:
-    """Whether surveys of so many sweeps, by this kernel `of` these models and bases, may go side by side."""
+    """Whether surveys of so many sweeps, by this kernel of these models and bases, may go side by side."""
     is_of_layers = type(kernel) is BlockGibbs  # and not tuned
     is_here = current_cluster() is None and platform() == "gpu"
     return is_of_layers and are_ours(*of) and is_here and budget <= _SHORT
