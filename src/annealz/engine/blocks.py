@@ -29,6 +29,7 @@ __all__ = [
     "last_states",
     "log_weights_of",
     "split_chains",
+    "states_like",
 ]
 
 _MAX_BLOCK = {"cpu": 1024}  # chains per block, by platform
@@ -98,15 +99,25 @@ def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") 
         )
 
 
-@by_shape
+def states_like(path: AbstractPath, num_chains: int) -> jax.ShapeDtypeStruct:
+    """Shape and type of the states of so many chains."""
+    one = _of_one_chain(path)[0]
+    return jax.ShapeDtypeStruct((num_chains, *one.shape[1:]), one.dtype)
+
+
 def _bytes_held(path: AbstractPath) -> int:
     """Of the states of one chain."""
-    leaves = jax.tree.leaves(eqx.filter_eval_shape(_held, path))
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    one, stored = _of_one_chain(path)
+    held = one.size if path.is_binary else one.size * one.dtype.itemsize
+    return held + 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(stored))
 
 
-def _held(path: AbstractPath):
-    """What is held of the states of one chain."""
+@by_shape
+def _of_one_chain(path: AbstractPath) -> tuple[jax.ShapeDtypeStruct, Any]:
+    """Of its states, as they are and as they are stored."""
+    return eqx.filter_eval_shape(_both, path)
+
+
+def _both(path: AbstractPath):
     x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
-    stored = path.store(x)
-    return stored, stored, x.astype(jnp.uint8) if path.is_binary else x
+    return x, path.store(x)

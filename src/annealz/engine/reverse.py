@@ -22,21 +22,17 @@ forward loop (increment from beta_k to beta_{k-1}, then move at beta_{k-1}) and 
 this adds at beta = 0 touches no weight.
 """
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.by_shape import by_shape
-from annealz.core.random import Stream
+from annealz.engine.blocks import states_like
 from annealz.paths.abstract import AbstractPath
 
-__all__ = ["check_start", "draws_like"]
+__all__ = ["check_start"]
 
 
 def check_start(path: AbstractPath, start, num_chains: int, name: str = "start") -> np.ndarray:
     """The states to start from, as the path holds them; a ValueError names what is wrong."""
-    like = draws_like(path, int(num_chains))
+    like = states_like(path, num_chains)
     x = np.asarray(start)
     if x.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {x.dtype}.")
@@ -53,13 +49,3 @@ def check_start(path: AbstractPath, start, num_chains: int, name: str = "start")
             f"{x[wrong][0]} ({int(wrong.sum())} of {x.size} values): give draws from the model."
         )
     return x.astype(like.dtype)
-
-
-@by_shape
-def draws_like(path: AbstractPath, num_chains: int) -> jax.ShapeDtypeStruct:
-    """Shape and type of the states of so many chains."""
-    return eqx.filter_eval_shape(_drawn, path, num_chains)
-
-
-def _drawn(path: AbstractPath, num_chains: int):
-    return path.sample(Stream(0, "").at(0, jnp.zeros(num_chains, jnp.int32)))

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from annealz.core.by_shape import shape_key
-from annealz.core.compiled import Compiled, Traced, is_little
+from annealz.core.compiled import Compiled, Traced, care_of
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     FUSED_RECORD_CAPACITY,
@@ -24,12 +24,11 @@ from annealz.engine.advance import (
     start_reverse,
     window,
 )
-from annealz.engine.blocks import split_chains
+from annealz.engine.blocks import split_chains, states_like
 from annealz.engine.checkpoint import digest_of
 from annealz.engine.gpu import choose_fused
 from annealz.engine.observers import AbstractObserver
 from annealz.engine.resampling import Resampling, island_size
-from annealz.engine.reverse import draws_like
 from annealz.engine.statistics import Tally, recorded_steps, tally
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
@@ -173,7 +172,7 @@ class Work:
     def first(self, given: tuple, i: int, draws: np.ndarray | None) -> Block:
         """Block i before its first step: draws from the base, or what follows these of the target."""
         program, arguments = self._start(given, i, draws)
-        return program(*arguments, work=self.size)
+        return program(*arguments, **self._load)
 
     def _start(self, given: tuple, i: int, draws: Any) -> tuple[Compiled, tuple]:
         """What makes block i, and what it is given."""
@@ -189,10 +188,20 @@ class Work:
         program, arguments = self._start(self.given, 0, self._draws_like)
         return program.shapes(*arguments)
 
+    @functools.cached_property
+    def _like_states(self) -> jax.ShapeDtypeStruct:
+        """Shape and type of the states of a block."""
+        return states_like(self.path, self.blocks[1])
+
+    @functools.cached_property
+    def _load(self) -> dict[str, float]:
+        """What its programs are worth: numbers in all, and of the states of a block."""
+        return {"work": self.size, "at_once": self._like_states.size}
+
     @property
     def _draws_like(self) -> jax.ShapeDtypeStruct | None:
         """Of a block in reverse: shape and type of the draws that it starts from."""
-        return draws_like(self.path, self.blocks[1]) if self.is_reverse else None
+        return self._like_states if self.is_reverse else None
 
     def advance(self, given: tuple, i: int, block: Block, step: int, stop: int, *_: Any):
         """Block i after steps step + 1 .. stop, and its part of the records of them."""
@@ -200,7 +209,7 @@ class Work:
         if program is advance_fused:
             block, record = _fused(*arguments)
         else:
-            block, record = jax.block_until_ready(program(*arguments, work=self.size))
+            block, record = jax.block_until_ready(program(*arguments, **self._load))
         count = len(recorded_steps(step, stop, self.every, self.num_steps))
         record = jax.tree.map(lambda a: a[:count], jax.device_get(record))
         first, width = self.blocks[0][i], self.blocks[1]
@@ -226,7 +235,7 @@ class Work:
     def program_key(self) -> tuple:
         """Equal where the same programs serve; it has a hash where all but arrays has one."""
         of = self.path.unnamed(), self.kernel, self.observers, self.resampling
-        shape = self.blocks[1], is_little(self.size), round_steps(self.path, self.every)
+        shape = self.blocks[1], care_of(**self._load), round_steps(self.path, self.every)
         return *shape_key(*of), *shape, self.is_reverse
 
     def traced_start(self, given: tuple) -> Traced:
@@ -234,12 +243,12 @@ class Work:
         like = self._draws_like
         draws = None if like is None else np.zeros(like.shape, like.dtype)
         program, arguments = self._start(given, 0, draws)
-        return program.traced(*arguments, work=self.size)
+        return program.traced(*arguments, **self._load)
 
     def traced_steps(self, given: tuple, block: Block) -> Traced:
         """What takes its steps, traced here."""
         program, arguments = self._advance(given, 0, block, 0, 1)
-        return program.traced(*arguments, work=self.size)
+        return program.traced(*arguments, **self._load)
 
 
 def _fused(*arguments: Any) -> tuple[Block, Record]:

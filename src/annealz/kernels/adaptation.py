@@ -184,10 +184,11 @@ def adapt(
     dim = path.dim_of(x)
     log_step, log_scales = np.log(dim**-0.25), np.zeros(dim)
     beta, log_ratio, temperatures, seen = 0.0, 0.0, [], []
+    given = path, kernel, stream, chains
     while True:
         here = _Temperature(*(on_device(a) for a in (beta, log_step, log_scales)))
         done = np.int32(len(temperatures) * sweeps)
-        x, log_step = _tune(path, kernel, stream, chains, x, here, done, sweeps, work=work)
+        x, log_step = _tune(*given, x, here, done, sweeps, work=work, at_once=x.size)
         temperatures.append(_Temperature(beta, float(log_step), log_scales))
         if beta == 1:
             break
@@ -225,7 +226,8 @@ def traced(
     yield drawn
     x, zero = drawn.zeros, np.float32(0)
     here = _Temperature(zero, zero, np.zeros(path.dim_of(x), np.float32))
-    yield _tune.traced(path, kernel, stream, chains, x, here, np.int32(0), sweeps, work=work)
+    given = path, kernel, stream, chains, x, here, np.int32(0), sweeps
+    yield _tune.traced(*given, work=work, at_once=x.size)
 
 
 class _Size(NamedTuple):

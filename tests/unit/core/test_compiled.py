@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from annealz.core import compiled as module
-from annealz.core.compiled import Compiled, numbers_computed, plain_options, wide_options
+from annealz.core.compiled import (
+    Compiled,
+    care_of,
+    narrow_options,
+    numbers_computed,
+    plain_options,
+    wide_options,
+)
 from support.compiled_programs import count_compiled
 
 
@@ -70,6 +77,31 @@ def test_much_work_uses_the_widest_vectors(monkeypatch: pytest.MonkeyPatch):
     assert wide_options() is None
     np.testing.assert_allclose(Compiled(jnp.exp)(np.float32(0)), 1.0)
     wide_options.cache_clear()
+
+
+def test_few_numbers_are_left_to_one_core(monkeypatch: pytest.MonkeyPatch):
+    """Another program, the same bits; where XLA does not know the option it is optimised as others are."""
+    traces = []
+
+    def function(x):
+        traces.append(x)
+        return jax.lax.fori_loop(
+            0, 50, lambda k, x: jnp.sin(x) + k * jnp.cos(x).sum(-1)[:, None], x
+        )
+
+    compiled, x = Compiled(function), np.linspace(0, 1, 40_000, dtype=np.float32).reshape(200, 200)
+    shared, alone = compiled(x), compiled(x, at_once=x.size)
+    assert len(traces) == 2
+    np.testing.assert_array_equal(alone, shared)
+    assert [care_of(1e9, n) for n in (1, 65_535, 65_536, np.inf)] == ["narrow"] * 2 + ["wide"] * 2
+    assert care_of(1e6, 1) == "plain"
+    options = narrow_options()
+    assert options is not None
+    assert options["xla_disable_hlo_passes"] == "cpu-parallel-task-assigner"
+    monkeypatch.setattr(module, "_NARROW", ({"xla_no_such_option": 1}, {}))
+    narrow_options.cache_clear()
+    assert narrow_options() == {}
+    narrow_options.cache_clear()
 
 
 def test_shapes_are_known_without_a_program():

@@ -49,7 +49,7 @@ def run_at_beta(
         if fused is not None:
             x, slopes = _fused(fused, stream, chains, x, *at)
         else:
-            x, slopes = _plain(path, kernel, stream, chains, x, *at, work=work)
+            x, slopes = _plain(path, kernel, stream, chains, x, *at, work=work, at_once=x.size)
         parts.append(np.asarray(slopes)[:length])
     return x, np.concatenate(parts)
 

@@ -60,6 +60,11 @@ class Population(eqx.Module):
     log_weights: Float[Array, " chains"]
     num_resamplings: Int[Array, ""]
 
+    @property
+    def at_once(self) -> int:
+        """Numbers of the states."""
+        return self.states.size // MOST_KNOTS
+
     @classmethod
     def at_first(cls, x: Array, num_resamplings: int = 0) -> "Population":
         """These states at the first knot, after so many resamplings elsewhere."""
@@ -96,7 +101,7 @@ def visit(
     program, arguments = _launch(
         path, kernel, stream, chains, population, betas, legs, uniforms, done
     )
-    population, *seen = program(*arguments, work=work)
+    population, *seen = program(*arguments, work=work, at_once=population.at_once)
     jumps, resampled, slopes = jax.device_get(seen)
     ends = np.cumsum([leg.num_sweeps for leg in legs])
     return population, [
@@ -118,7 +123,7 @@ def compile_visit(
     """Make the program of all visits of such a population, without one."""
     here = np.zeros(1), [Leg(0, 0, 1)], uniforms, 0
     program, arguments = _launch(path, kernel, stream, chains, population, *here)
-    program.ahead(*arguments, work=work)
+    program.ahead(*arguments, work=work, at_once=population.at_once)
 
 
 def _launch(

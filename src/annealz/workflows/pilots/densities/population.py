@@ -96,8 +96,9 @@ def explore(
     chains, path, work = indices(kept.size), path.unnamed(), _work(path, kept.size)
     stream = Stream(seed, "population")
     start = found.x if kept.size == found.starts else on_device(np.asarray(found.x)[kept])
-    x, rows, values = _at_one(path, kernel, stream, chains, start, work=work)
-    cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, work=work)
+    load = {"work": work, "at_once": start.size}
+    x, rows, values = _at_one(path, kernel, stream, chains, start, **load)
+    cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, **load)
     some = np.linspace(0, len(found.seen) - 1, _HOT).round().astype(int)
     hot = programs.position(path, found.seen[some], work=0)
     each = kernel.evaluations
@@ -126,7 +127,7 @@ def traced(
     kernel = kernel.with_tuning(Tuning.zeros(path.dim_of(x)))
     given = path.unnamed(), kernel, Stream(0, "population"), indices(len(x)), x
     for program in (_at_one, _cooled):
-        yield program.traced(*given, work=_work(path, len(x))).compile
+        yield program.traced(*given, work=_work(path, len(x)), at_once=x.size).compile
 
 
 def _num_kept(count: int) -> int:
