@@ -155,7 +155,8 @@ def _beside(times: dict[str, float], unit: float) -> list[str]:
     """Of annealz in this unit, and of the others as multiples of it."""
     own = times["annealz"]
     shares = (f"{times[name] / own:.2f}×" if name in times else "" for name in _BESIDE)
-    return [f"**{unit * own:.3g}**", *shares]
+    ours = unit * own
+    return [f"**{ours:,.0f}**" if ours >= 1000 else f"**{ours:.3g}**", *shares]
 
 
 def _estimates(found: dict[str, Any]) -> str:
