@@ -124,7 +124,8 @@ def test_a_kernel_of_a_user_is_traced_by_one_thread(afresh):
     assert threads == {"MainThread"}
 
 
-def test_what_was_asked_for_keeps_no_model_alive(afresh):
+def test_what_was_asked_for_is_known_by_its_hash(afresh):
+    """Functions of users are not kept for it."""
     annealz.estimate_log_z(curved(2.5), **DENSITY)
     assert len(afresh) == 5
     assert all(type(key) is int for key in afresh)
