@@ -1,8 +1,8 @@
 """Steps of units coupled with few others where they agree (`paths/pairs.py`), colour by colour.
 
 Each thread draws one unit: it looks at its neighbours' states, adds up the logits of its own, and inverts
-their cumulative sum. log w takes the energy of all units, added up before the first colour. What belongs to a
-unit lies in the order in which colours are drawn, (colours, ..., width), so that threads beside each other
+their cumulative sum. log w takes the energy of all units, added up before the first colour. What belongs to
+a unit lies in the order in which colours are drawn, (colours, ..., width), so that threads beside each other
 read numbers that are.
 """
 
