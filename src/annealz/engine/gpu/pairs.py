@@ -2,8 +2,8 @@
 
 Each thread draws one unit: it looks at its neighbours' states, adds up the logits of its own, and inverts
 their cumulative sum. log w takes the energy of all units, added up before the first colour. What belongs to
-a unit lies in the order in which colours are drawn, (colours, ..., width), so that threads beside each other
-read numbers that are.
+a unit lies in the order in which colours are drawn, (colours, ..., width): threads beside each other read
+numbers that are.
 """
 
 from typing import Any, ClassVar
