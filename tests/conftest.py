@@ -34,7 +34,7 @@ pytest.register_assert_rewrite("support")
 # Nearly all that lives was imported or compiled and stays: collecting took a twentieth of the time.
 gc.set_threshold(50_000, 20, 100)
 
-_LARGE = 1.6e9  # bytes of a worker
+_LARGE = 1.4e9  # bytes of a worker
 _GROWTH = 0.4e9
 _limit = _LARGE
 _LONGEST = (

@@ -76,8 +76,13 @@ def curved(scale: float) -> annealz.LogDensity:
     return annealz.LogDensity(lambda x: -scale * (x**2).sum() - 0.1 * (x**4).sum(), dim=7)
 
 
-def test_populations_and_runs_of_a_density_compile_nothing_themselves(afresh):
-    """They are traced before the first of them, and compiled in threads; later ones ask for nothing."""
+def test_populations_and_runs_of_a_density_compile_nothing_themselves(
+    afresh, monkeypatch: pytest.MonkeyPatch
+):
+    """They are traced before the first of them, and compiled in threads; later ones ask for nothing.
+
+    What was asked for is known by its hash, which keeps no function of a user; and no bit depends on it.
+    """
     density, stages = curved(1.5), []
     with count_compiled("MainThread") as own, count_compiled(AHEAD) as others:
         result = annealz.estimate_log_z(
@@ -91,22 +96,19 @@ def test_populations_and_runs_of_a_density_compile_nothing_themselves(afresh):
     assert not set(runs) & set(own[before:])
     assert not {"jit(_at_one)", "jit(_cooled)"} & set(own)
     assert len(afresh) == 5
+    assert all(type(key) is int for key in afresh)
     with count_compiled(AHEAD) as more:
         annealz.estimate_log_z(density, **DENSITY, seed=1)
     assert (more, len(afresh)) == ([], 5)
-
-
-def test_no_bit_of_a_density_depends_on_it(afresh, monkeypatch: pytest.MonkeyPatch):
-    given = annealz.estimate_log_z(curved(1.5), **DENSITY)
     monkeypatch.setattr(compilers, "_is_new", lambda _: False)
     alone = annealz.estimate_log_z(curved(1.5), **DENSITY)
-    assert all(map(np.array_equal, all_weights(given), all_weights(alone)))
+    assert all(map(np.array_equal, all_weights(result), all_weights(alone)))
 
 
 def test_tracing_and_waiting_are_charged(afresh, monkeypatch: pytest.MonkeyPatch):
     wait = compilers.Compilers.wait
     monkeypatch.setattr(compilers.Compilers, "wait", lambda *given: wait(*given) + 1000)
-    result = annealz.estimate_log_z(curved(1.5), **DENSITY)
+    result = estimate(random_rbm(3, 17, 0.2))
     runs = [run for run in result.runs if run is not None]
     assert [round(run.seconds, -3) for run in runs] == 3 * [1000]
     assert result.seconds > 3000
@@ -122,13 +124,6 @@ def test_a_kernel_of_a_user_is_traced_by_one_thread(afresh):
 
     estimate(random_rbm(3, 17, 0.2), kernel=Own())
     assert threads == {"MainThread"}
-
-
-def test_what_was_asked_for_is_known_by_its_hash(afresh):
-    """Functions of users are not kept for it."""
-    annealz.estimate_log_z(curved(2.5), **DENSITY)
-    assert len(afresh) == 5
-    assert all(type(key) is int for key in afresh)
 
 
 def test_functions_of_users_are_called_by_one_thread(afresh):
