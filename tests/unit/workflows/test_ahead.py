@@ -1,5 +1,6 @@
 """What is compiled ahead: the programs that the stages take, each once, and nothing of users."""
 
+import dataclasses
 import threading
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import annealz
 from annealz.core import compilers
+from annealz.engine.observers import Slope
 from annealz.engine.work import Work
 from annealz.testing import default_seed, random_rbm
 from annealz.workflows import ahead
@@ -103,6 +105,17 @@ def test_populations_and_runs_of_a_density_compile_nothing_themselves(
     monkeypatch.setattr(compilers, "_is_new", lambda _: False)
     alone = annealz.estimate_log_z(curved(1.5), **DENSITY)
     assert all(map(np.array_equal, all_weights(result), all_weights(alone)))
+
+
+def test_programs_of_unlike_runs_are_told_apart():
+    path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
+    given = (path, annealz.BlockGibbs(), {"slope": Slope()}, annealz.linear(100), 100, 0, "", 1)
+    work = Work(*given)
+    same = {"seed": 1, "purpose": "other", "schedule": annealz.linear(120)}
+    assert dataclasses.replace(work, **same).program_key == work.program_key
+    for unlike in ({"is_reverse": True}, {"num_chains": 300}, {"resample": 0.5}, {"every": 10}):
+        is_equal = dataclasses.replace(work, **unlike).program_key == work.program_key
+        assert is_equal == ("every" in unlike), unlike  # rounds are a GPU's
 
 
 def test_tracing_and_waiting_are_charged(afresh, monkeypatch: pytest.MonkeyPatch):
