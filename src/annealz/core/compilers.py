@@ -64,14 +64,15 @@ class Compilers:
         return submit(self._pool, call)
 
     def wait(self, name: Hashable) -> float:
-        """Until what has this name is compiled; what no thread has begun yet is left to the caller.
+        """Until what has this name is compiled; if no thread has begun with it, it is left to the caller.
 
         The seconds that this thread spent: on tracing it and on waiting.
         """
-        began = time.monotonic()
-        for made in self._made.pop(name, ()):
-            if not made.cancel():
-                made.exception()  # the call will meet it itself
+        began, made = time.monotonic(), self._made.pop(name, [])
+        is_left = bool(made) and made[0].cancel()
+        for one in made:
+            if not is_left or not one.cancel():
+                one.exception()  # the call will meet it itself
         return self._tracing.pop(name, 0.0) + time.monotonic() - began
 
 
