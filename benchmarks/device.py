@@ -22,11 +22,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.bases.choose import choose_base
 from annealz.engine import work
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from machine import machine

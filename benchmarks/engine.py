@@ -3,9 +3,9 @@
 Up to 1000 steps every one is recorded, the more expensive case: that is what races.
 """
 
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
-from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
 from contestants import Annealing
 

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import annealz
-from annealz.paths.bases import choose_base
+from annealz.bases import choose_base
 
 NUM_STEPS = 2000
 OUT = Path(__file__).parents[1] / "images" / "gms13-knots.png"

@@ -50,7 +50,7 @@ def measured(model: str, num_calls: int) -> list[dict[str, Any]]:
 
     import annealz
     from annealz.engine.work import Work
-    from annealz.workflows.pilots import survey_mixing
+    from annealz.pilots import survey_mixing
 
     calls, compiled, steps = [], [], []
     kind = jax.devices()[0].device_kind

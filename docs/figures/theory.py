@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import annealz
-from annealz.paths.bases import choose_base
+from annealz.bases import choose_base
 from annealz.testing import random_rbm
 
 NAME = "mnist-pcd-20"  # its log Z is known

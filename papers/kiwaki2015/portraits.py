@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
+from annealz.bases.choose import choose_base
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from settings import model_label

@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from annealz.views.cli.progress import show_labelled_progress
+from annealz.cli.progress import show_labelled_progress
 from figures import write_figures
 from page import update_page
 from results import Results

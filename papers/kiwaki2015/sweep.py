@@ -14,23 +14,23 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
+from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.status import Status
 from annealz.engine.anneal import Progress, anneal
 from annealz.engine.run import Run
-from annealz.estimators.diagnostics import judge
-from annealz.estimators.status import Status
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
 from annealz.models.rbm import RBM
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
+from annealz.pilots.survey import survey, survey_knots
 from annealz.schedules.gms13 import gms13
 from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.sm08 import sm08
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.varopt import varopt
-from annealz.workflows.pilots.survey import survey, survey_knots
 from results import COLUMNS, Cell, Key, Results
 from settings import SCHEDULES, Preset
 

@@ -12,8 +12,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from annealz.cli.main import main as annealz
 from annealz.training.folder import TrainingFolder
-from annealz.views.cli.main import main as annealz
 
 # One line a model: hidden units, algorithm, Gibbs steps, learning rate at the start and at the end
 # (None: fixed), weight decay.

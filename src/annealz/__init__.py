@@ -10,25 +10,30 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from annealz.bases import AbstractBase as AbstractBase
+    from annealz.bases import BernoulliBase as BernoulliBase
+    from annealz.bases import CategoricalBase as CategoricalBase
+    from annealz.bases import GaussianBase as GaussianBase
+    from annealz.bases import GaussianMixtureBase as GaussianMixtureBase
+    from annealz.bases import MixtureBase as MixtureBase
+    from annealz.bases import PriorBase as PriorBase
     from annealz.core.rectified_units import DReLUUnits as DReLUUnits
     from annealz.core.rectified_units import ReLUUnits as ReLUUnits
-    from annealz.core.registry.formats import FileFormat as FileFormat
-    from annealz.core.registry.schedules import ScheduleRule as ScheduleRule
     from annealz.core.units import GaussianUnits as GaussianUnits
+    from annealz.diagnostics.along import log_z_along as log_z_along
+    from annealz.diagnostics.islands import judge_islands as judge_islands
+    from annealz.diagnostics.status import Status as Status
+    from annealz.diagnostics.two_sided import TwoSided as TwoSided
+    from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided
     from annealz.engine.anneal import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
     from annealz.engine.cluster.lost import LostCluster as LostCluster
-    from annealz.engine.exchange.exchange import exchange as exchange
-    from annealz.engine.exchange.result import Exchange as Exchange
     from annealz.engine.observers import AbstractObserver as AbstractObserver
     from annealz.engine.observers import Expectation as Expectation
     from annealz.engine.observers import Slope as Slope
     from annealz.engine.run import Run as Run
-    from annealz.estimators.along import log_z_along as log_z_along
-    from annealz.estimators.islands import judge_islands as judge_islands
-    from annealz.estimators.status import Status as Status
-    from annealz.estimators.two_sided import TwoSided as TwoSided
-    from annealz.estimators.two_sided import judge_two_sided as judge_two_sided
+    from annealz.io.registry.formats import FileFormat as FileFormat
+    from annealz.io.registry.schedules import ScheduleRule as ScheduleRule
     from annealz.kernels import HAIS as HAIS
     from annealz.kernels import HMC as HMC
     from annealz.kernels import MALA as MALA
@@ -40,6 +45,17 @@ if TYPE_CHECKING:
     from annealz.kernels import Metropolised as Metropolised
     from annealz.kernels import RandomWalk as RandomWalk
     from annealz.kernels import UnitGibbs as UnitGibbs
+    from annealz.methods.annealing.estimate import Estimate as Estimate
+    from annealz.methods.annealing.log_z import estimate_log_z as estimate_log_z
+    from annealz.methods.annealing.log_z import resume as resume
+    from annealz.methods.exchange.estimate import ExchangeEstimate as ExchangeEstimate
+    from annealz.methods.exchange.exchange import exchange as exchange
+    from annealz.methods.exchange.log_z import exchange_log_z as exchange_log_z
+    from annealz.methods.exchange.result import Exchange as Exchange
+    from annealz.methods.nested.estimate import NestedEstimate as NestedEstimate
+    from annealz.methods.nested.log_z import nested_log_z as nested_log_z
+    from annealz.methods.posterior import Mean as Mean
+    from annealz.methods.posterior import Posterior as Posterior
     from annealz.models import DBM as DBM
     from annealz.models import RBM as RBM
     from annealz.models import AbstractModel as AbstractModel
@@ -72,13 +88,22 @@ if TYPE_CHECKING:
     from annealz.paths import GeometricPath as GeometricPath
     from annealz.paths import QPath as QPath
     from annealz.paths import TemperedPath as TemperedPath
-    from annealz.paths.bases import AbstractBase as AbstractBase
-    from annealz.paths.bases import BernoulliBase as BernoulliBase
-    from annealz.paths.bases import CategoricalBase as CategoricalBase
-    from annealz.paths.bases import GaussianBase as GaussianBase
-    from annealz.paths.bases import GaussianMixtureBase as GaussianMixtureBase
-    from annealz.paths.bases import MixtureBase as MixtureBase
-    from annealz.paths.bases import PriorBase as PriorBase
+    from annealz.pilots.draws import approximate_draws as approximate_draws
+    from annealz.pilots.moment import fit_moment_path as fit_moment_path
+    from annealz.pilots.plan import plan_schedule as plan_schedule
+    from annealz.pilots.survey import survey as survey
+    from annealz.pilots.survey import survey_knots as survey_knots
+    from annealz.pilots.survey_mixing import survey_mixing as survey_mixing
+    from annealz.results.bayes_factor import BayesFactor as BayesFactor
+    from annealz.results.bayes_factor import log_bayes_factor as log_bayes_factor
+    from annealz.results.compare import compare_schedules as compare_schedules
+    from annealz.results.conservative import Conservative as Conservative
+    from annealz.results.conservative import conservative_log_z as conservative_log_z
+    from annealz.results.entropy import Entropy as Entropy
+    from annealz.results.likelihood import Likelihood as Likelihood
+    from annealz.results.likelihood import log_likelihood as log_likelihood
+    from annealz.results.model_table import ModelTable as ModelTable
+    from annealz.results.model_table import compare_models as compare_models
     from annealz.schedules import Schedule as Schedule
     from annealz.schedules import decelerate as decelerate
     from annealz.schedules import gms13 as gms13
@@ -87,54 +112,29 @@ if TYPE_CHECKING:
     from annealz.schedules import sm08 as sm08
     from annealz.schedules import varopt as varopt
     from annealz.schedules.terrain import Terrain as Terrain
-    from annealz.workflows.bayes_factor import BayesFactor as BayesFactor
-    from annealz.workflows.bayes_factor import log_bayes_factor as log_bayes_factor
-    from annealz.workflows.compare import compare_schedules as compare_schedules
-    from annealz.workflows.conservative import Conservative as Conservative
-    from annealz.workflows.conservative import conservative_log_z as conservative_log_z
-    from annealz.workflows.entropy import Entropy as Entropy
-    from annealz.workflows.estimate import Estimate as Estimate
-    from annealz.workflows.exchange.estimate import ExchangeEstimate as ExchangeEstimate
-    from annealz.workflows.exchange.log_z import exchange_log_z as exchange_log_z
-    from annealz.workflows.likelihood import Likelihood as Likelihood
-    from annealz.workflows.likelihood import log_likelihood as log_likelihood
-    from annealz.workflows.log_z import estimate_log_z as estimate_log_z
-    from annealz.workflows.log_z import resume as resume
-    from annealz.workflows.model_table import ModelTable as ModelTable
-    from annealz.workflows.model_table import compare_models as compare_models
-    from annealz.workflows.nested.estimate import NestedEstimate as NestedEstimate
-    from annealz.workflows.nested.log_z import nested_log_z as nested_log_z
-    from annealz.workflows.pilots.draws import approximate_draws as approximate_draws
-    from annealz.workflows.pilots.moment import fit_moment_path as fit_moment_path
-    from annealz.workflows.pilots.plan import plan_schedule as plan_schedule
-    from annealz.workflows.pilots.survey import survey as survey
-    from annealz.workflows.pilots.survey import survey_knots as survey_knots
-    from annealz.workflows.pilots.survey_mixing import survey_mixing as survey_mixing
-    from annealz.workflows.posterior import Mean as Mean
-    from annealz.workflows.posterior import Posterior as Posterior
 
     __version__: str
 else:
     _NAMES = {
         "core.rectified_units": "DReLUUnits ReLUUnits",
         "core.units": "GaussianUnits",
-        "core.registry.formats": "FileFormat",
-        "core.registry.schedules": "ScheduleRule",
-        "estimators.along": "log_z_along",
+        "io.registry.formats": "FileFormat",
+        "io.registry.schedules": "ScheduleRule",
+        "diagnostics.along": "log_z_along",
         "engine.anneal": "Progress anneal",
-        "paths.bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase GaussianMixtureBase "
+        "bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase GaussianMixtureBase "
         "MixtureBase PriorBase",
-        "workflows.compare": "compare_schedules",
-        "workflows.conservative": "Conservative conservative_log_z",
-        "workflows.pilots.draws": "approximate_draws",
-        "workflows.entropy": "Entropy",
-        "workflows.estimate": "Estimate",
+        "results.compare": "compare_schedules",
+        "results.conservative": "Conservative conservative_log_z",
+        "pilots.draws": "approximate_draws",
+        "results.entropy": "Entropy",
+        "methods.annealing.estimate": "Estimate",
         "models.formats": "load_model load_trajectory model_record save_model save_rbm",
-        "estimators.islands": "judge_islands",
+        "diagnostics.islands": "judge_islands",
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs Clusters ColourGibbs GradientGibbs "
         "Metropolised RandomWalk UnitGibbs",
-        "workflows.likelihood": "Likelihood log_likelihood",
-        "workflows.log_z": "estimate_log_z resume",
+        "results.likelihood": "Likelihood log_likelihood",
+        "methods.annealing.log_z": "estimate_log_z resume",
         "models": "DBM RBM AbstractModel BinaryQuadratic DiscreteDensity FactorGraph GaussianRBM Ising "
         "LayeredRBM LogDensity Potts SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples "
         "from_dimod square_ising_log_z",
@@ -144,29 +144,28 @@ else:
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
         "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",
-        "workflows.pilots.moment": "fit_moment_path",
-        "workflows.pilots.plan": "plan_schedule",
-        "workflows.posterior": "Mean Posterior",
-        "workflows.bayes_factor": "BayesFactor log_bayes_factor",
-        "workflows.model_table": "ModelTable compare_models",
-        "workflows.exchange.estimate": "ExchangeEstimate",
+        "pilots.moment": "fit_moment_path",
+        "pilots.plan": "plan_schedule",
+        "methods.posterior": "Mean Posterior",
+        "results.bayes_factor": "BayesFactor log_bayes_factor",
+        "results.model_table": "ModelTable compare_models",
+        "methods.exchange.estimate": "ExchangeEstimate",
         "engine.cluster.lost": "LostCluster",
-        "engine.exchange.exchange": "exchange",
-        "workflows.exchange.log_z": "exchange_log_z",
-        "workflows.nested.estimate": "NestedEstimate",
-        "workflows.nested.log_z": "nested_log_z",
-        "engine.exchange.result": "Exchange",
+        "methods.exchange.exchange": "exchange",
+        "methods.exchange.log_z": "exchange_log_z",
+        "methods.nested.estimate": "NestedEstimate",
+        "methods.nested.log_z": "nested_log_z",
+        "methods.exchange.result": "Exchange",
         "engine.run": "Run",
         "schedules": "Schedule decelerate gms13 linear mixing sm08 varopt",
-        "estimators.status": "Status",
-        "workflows.pilots.survey": "survey survey_knots",
-        "workflows.pilots.survey_mixing": "survey_mixing",
+        "diagnostics.status": "Status",
+        "pilots.survey": "survey survey_knots",
+        "pilots.survey_mixing": "survey_mixing",
         "schedules.terrain": "Terrain",
-        "estimators.two_sided": "TwoSided judge_two_sided",
+        "diagnostics.two_sided": "TwoSided judge_two_sided",
     }
     _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
     _MODULES = {
-        "bases": "paths.bases",
         "data": "training.data",
         "plots": "views.plots",
     }

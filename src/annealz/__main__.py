@@ -2,8 +2,8 @@
 
 import sys
 
-from annealz.views.cli.collector import pause_collector
-from annealz.views.cli.signals import answer_signals, status_at_end
+from annealz.cli.collector import pause_collector
+from annealz.cli.signals import answer_signals, status_at_end
 
 __all__ = ["main"]
 
@@ -13,7 +13,7 @@ def main() -> None:
     try:
         answer_signals()
         pause_collector()
-        from annealz.views.cli.main import main as run
+        from annealz.cli.main import main as run
 
         run()
     except KeyboardInterrupt:  # before the command began, or after its end

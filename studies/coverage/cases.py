@@ -20,6 +20,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.gibbs import BlockGibbs
@@ -27,13 +29,11 @@ from annealz.models.exact import exact_log_z, exact_samples
 from annealz.models.formats.load import load_binary
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases.bernoulli import BernoulliBase
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
+from annealz.pilots.plan import plan_schedule
 from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.testing import GaussianPath, random_rbm
-from annealz.workflows.pilots.plan import plan_schedule
 
 __all__ = ["AGAIN", "CASES", "SEED", "Case", "SluggishGaussian", "Target", "two_modes"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import annealz
-from annealz.estimators.diagnostics import judge
+from annealz.diagnostics.diagnostics import judge
 from annealz.models.formats.load import read_model
 
 HERE = Path(__file__).parent

@@ -30,7 +30,7 @@ from annealz.core.versions import versions
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.workflows.pilots.plan import plan_schedule
+from annealz.pilots.plan import plan_schedule
 from problems import PROBLEMS, Problem
 from race import NUM_CHAINS, SEED, Key, make_path, pilot_of
 from trust import read_rows, run_problem

@@ -25,21 +25,21 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
-from annealz.core.storage.archive import load_archive, save_archive
 from annealz.core.weights import effective_sample_size, log_mean
+from annealz.io.storage.archive import load_archive, save_archive
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
+from annealz.pilots.plan import pilot_sweeps, plan_schedule
+from annealz.pilots.survey import survey
+from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules.linear import linear
 from annealz.schedules.mixing import mixing
 from annealz.schedules.sm08 import sm08
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.varopt import varopt
-from annealz.workflows.pilots.plan import pilot_sweeps, plan_schedule
-from annealz.workflows.pilots.survey import survey
-from annealz.workflows.pilots.survey_mixing import survey_mixing
 from batch import anneal_batch
 
 MODELS = (

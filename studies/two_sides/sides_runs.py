@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annealz.core.random import derive_seed
-from annealz.core.storage.archive import load_archive, save_archive
 from annealz.engine.anneal import anneal
+from annealz.io.storage.archive import load_archive, save_archive
 from annealz.kernels.gibbs import BlockGibbs
 from sides_statistics import log_means
 from sides_systems import SEED, system

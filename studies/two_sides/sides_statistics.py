@@ -13,10 +13,10 @@ import dataclasses
 import numpy as np
 from scipy import stats
 
-from annealz.estimators.bar import bar
-from annealz.estimators.islands import judge_islands
-from annealz.estimators.sandwich import sandwich
-from annealz.estimators.status import Status
+from annealz.diagnostics.bar import bar
+from annealz.diagnostics.islands import judge_islands
+from annealz.diagnostics.sandwich import sandwich
+from annealz.diagnostics.status import Status
 
 LEVEL = 0.95
 NUM_RESAMPLES = 9999

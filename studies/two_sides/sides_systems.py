@@ -15,18 +15,18 @@ import functools
 
 import numpy as np
 
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z, exact_samples
 from annealz.models.formats.load import load_binary
 from annealz.models.rbm import RBM
-from annealz.paths.bases.bernoulli import BernoulliBase
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
+from annealz.pilots.plan import plan_schedule
 from annealz.schedules.linear import linear
 from annealz.schedules.schedule import Schedule
 from annealz.testing import independent_spins, random_rbm
-from annealz.workflows.pilots.plan import plan_schedule
 
 SEED = 2026
 PILOT_CHAINS = 1000  # of the run that the pilot of mixing is a twentieth of

@@ -8,10 +8,10 @@ import pytest
 import race
 import standings
 import verdicts
+from annealz.bases.choose import choose_base
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from annealz.schedules.sm08 import sm08

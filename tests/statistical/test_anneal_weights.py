@@ -12,11 +12,11 @@ import jax
 import numpy as np
 import pytest
 
+from annealz.bases import BernoulliBase
 from annealz.engine import blocks
 from annealz.engine.anneal import anneal
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import linear
 from annealz.testing import (
     assert_within_mc_error,

@@ -7,18 +7,18 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import annealz
+from annealz.bases import BernoulliBase
 from annealz.core.names import MARGINALS
-from annealz.engine.exchange import advance as device
-from annealz.engine.exchange.advance import ABOVE, BELOW, NUM_SUMS, WORK_DOWN, WORK_UP
-from annealz.engine.exchange.exchange import exchange
-from annealz.engine.exchange.ratios import log_z_of, pseudo_values
-from annealz.engine.exchange.result import Exchange
-from annealz.estimators.kind import Kind
+from annealz.diagnostics.kind import Kind
 from annealz.kernels import BlockGibbs
+from annealz.methods.exchange import advance as device
+from annealz.methods.exchange.advance import ABOVE, BELOW, NUM_SUMS, WORK_DOWN, WORK_UP
+from annealz.methods.exchange.exchange import exchange
+from annealz.methods.exchange.ratios import log_z_of, pseudo_values
+from annealz.methods.exchange.result import Exchange
 from annealz.models.exact import exact_log_z
 from annealz.models.trajectory import TrajectoryPath
 from annealz.paths import GeometricPath, QPath
-from annealz.paths.bases import BernoulliBase
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.exchanges import BASE, MODEL, PATH, SMALL, law, log_density
 

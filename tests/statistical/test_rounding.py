@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases import choose_base
 from annealz.core.random import Stream
 from annealz.kernels import BlockGibbs
-from annealz.paths.bases import choose_base
 
 
 def _replay(path, kernel, schedule, num_chains: int, seed: int, chunk: int):

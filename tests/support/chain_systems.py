@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.models.ising import Ising
 from annealz.models.ising_lattice import SquareIsing
 from annealz.models.potts import Potts
-from annealz.paths.bases.bernoulli import BernoulliBase
 
 __all__ = ["SYSTEMS", "sparse_tables", "system"]
 

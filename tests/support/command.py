@@ -4,7 +4,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from annealz.views.cli.main import _status
+from annealz.cli.main import _status
 
 KEYS = [
     "model",

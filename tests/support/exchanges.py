@@ -4,14 +4,14 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
+from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
-from annealz.engine.exchange import advance as device
-from annealz.engine.exchange.advance import Ensembles
-from annealz.engine.exchange.result import Exchange
+from annealz.methods.exchange import advance as device
+from annealz.methods.exchange.advance import Ensembles
+from annealz.methods.exchange.folder import exchange_to_arrays
+from annealz.methods.exchange.result import Exchange
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.testing import binary_states, random_rbm
-from annealz.workflows.exchange.folder import exchange_to_arrays
 
 MODEL = random_rbm(3, 4, scale=1.2, seed=7)
 BASE = BernoulliBase.from_logits([0.75, -1.5, 1.0, -0.25])

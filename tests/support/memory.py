@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.special import log_expit, logsumexp
 
+from annealz.bases import BernoulliBase
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.paths import GeometricPath
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases import BernoulliBase
+from annealz.pilots.autocorrelation import Memory, measure_memory
 from annealz.testing import GaussianPath, PerfectKernel, binary_states, spins_moments, spins_path
-from annealz.workflows.pilots.autocorrelation import Memory, measure_memory
 from support.enumeration import in_float64
 from support.systems import TINY, TINY_BASE
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from annealz.core.weights import log_mean
+from annealz.diagnostics.diagnostics import Judgement, judge
 from annealz.engine.run import Run, Runs
-from annealz.estimators.diagnostics import Judgement, judge
+from annealz.methods.annealing.estimate import Estimate
+from annealz.methods.annealing.second_opinion import compare_opinions
 from annealz.schedules import Schedule, linear
-from annealz.workflows.estimate import Estimate
-from annealz.workflows.second_opinion import compare_opinions
 from support.settings import anneal_settings
 
 

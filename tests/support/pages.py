@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import typer
 
-from annealz.views.cli.main import _status, app
+from annealz.cli.main import _status, app
 from support.places import ROOT
 
 PAGES = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from annealz.workflows.settings import (
+from annealz.methods.settings import (
     AnnealAsked,
     AnnealSettings,
     Asked,

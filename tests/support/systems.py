@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases import BernoulliBase
 from annealz.core.names import MARGINALS
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.models.rbm import RBM
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import Schedule
 from annealz.testing import random_rbm
 

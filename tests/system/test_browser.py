@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.cli.main import _status
+from annealz.results.compare import compare_schedules
 from annealz.testing import random_rbm
-from annealz.views.cli.main import _status
 from annealz.views.report import render_report
 from annealz.views.show.board import Board
 from annealz.views.show.notebook import board_html
-from annealz.workflows.compare import compare_schedules
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from annealz.cli.main import _status
 from annealz.engine.anneal import Progress
-from annealz.views.cli.main import _status
 from support.command import KEYS
 
 SMALL = ("--rungs", "4", "--ensembles", "8", "--steps", "128", "--method", "exchange")
@@ -18,7 +18,7 @@ SMALL += ("--base", "visible-bias")
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
 
@@ -88,7 +88,7 @@ def test_a_run_is_cut_off_resumed_and_reported(capsys, model: Path, monkeypatch)
     def shown(_):
         yield interrupt
 
-    monkeypatch.setattr("annealz.views.cli.exchange.show_progress", shown)
+    monkeypatch.setattr("annealz.cli.exchange.show_progress", shown)
     status, out, err = run(capsys, "estimate", model, *SMALL, "--out", "cut")
     assert (status, out) == (130, "")
     assert "interrupted; resume with: annealz resume cut" in err

@@ -43,7 +43,7 @@ MODEL = random_rbm(4, 6, seed=2)
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ANNEALZ_MNIST", raising=False)
     save_rbm("m.npz", MODEL, {"name": "m"})
@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_written_still_shows_the_result(capsys, monkeypatc
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("annealz.views.cli.likelihood.write_atomic", full)
+    monkeypatch.setattr("annealz.cli.likelihood.write_atomic", full)
     command = ("likelihood", "m.npz", "rows.npy", *SMALL, "--per-example", "v.npy", "--json")
     status, out, err = run(capsys, *command, "--quiet")
     assert status == 2
@@ -247,7 +247,7 @@ def test_an_interruption_after_log_z_keeps_it(capsys, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("annealz.workflows.likelihood.log_likelihood", interrupt)
+        patched.setattr("annealz.results.likelihood.log_likelihood", interrupt)
         status, out, err = run(
             capsys, "likelihood", "m.npz", "rows.npy", *SMALL, "--per-example", "v w.npy"
         )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from annealz.cli.retry import with_changes
 from annealz.engine.anneal import Progress
-from annealz.views.cli.retry import with_changes
 from support.command import KEYS, refused, run
 
 NESTED = ("estimate", "support.bumps:BUMP", "--method", "nested")
@@ -51,7 +51,7 @@ def test_ctrl_c_ends_it_with_one_sentence(capsys, monkeypatch):
     def shown(_):
         yield interrupt
 
-    monkeypatch.setattr("annealz.views.cli.nested.show_progress", shown)
+    monkeypatch.setattr("annealz.cli.nested.show_progress", shown)
     status, out, err = run(capsys, *NESTED, *SMALL)
     assert (status, out, err) == (130, "", "annealz: interrupted, and nothing was saved.\n")
 

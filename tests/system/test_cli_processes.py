@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.core.storage.archive import load_archive
+from annealz.io.storage.archive import load_archive
+from annealz.methods.annealing.log_z import resume
 from annealz.testing import default_seed
-from annealz.workflows.log_z import resume
 from support.command import wait_for
 
 COMMAND = [
@@ -118,7 +118,7 @@ def test_a_signal_at_start_up_or_at_the_end_is_answered_cleanly(number):
 INTERRUPTED = """
 import gc, os, signal, sys
 from annealz.__main__ import main
-import annealz.views.cli.models
+import annealz.cli.models
 
 def hidden(*_):
     if not done:
@@ -134,7 +134,7 @@ def commanded():
     return {}
 
 done = []
-annealz.views.cli.models.packaged_models = commanded
+annealz.cli.models.packaged_models = commanded
 sys.argv = ["annealz", "models"]
 main()
 """
@@ -149,13 +149,13 @@ def test_an_interruption_is_not_lost_where_errors_go_nowhere():
 WAITING = """
 import os, signal, sys, time
 from annealz.__main__ import main
-import annealz.views.cli.models
+import annealz.cli.models
 
 def waits():
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(100)
 
-annealz.views.cli.models.packaged_models = waits
+annealz.cli.models.packaged_models = waits
 sys.argv = ["annealz", "models"]
 main()
 """

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases import BernoulliBase
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.testing import default_seed, random_rbm
 from support.clusters import SOURCE, WAIT, processes
 from support.command import refused, run, wait_for

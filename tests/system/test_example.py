@@ -54,7 +54,7 @@ def test_every_schedule(schedule, exact, seed):
 
 
 def test_the_schedule_with_knots_too(exact, seed, monkeypatch):
-    monkeypatch.setattr("annealz.workflows.pilots.plan._num_updates", lambda pilot_scale: 24)
+    monkeypatch.setattr("annealz.pilots.plan._num_updates", lambda pilot_scale: 24)
     estimate = annealz.estimate_log_z(MODEL, schedule="gms13", seed=seed, **OPTIONS)
     assert_within_mc_error(estimate.log_z, exact, estimate.std_err)
 

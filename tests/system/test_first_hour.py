@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.cli.collector import pause_collector, resume_collector
+from annealz.cli.main import main
+from annealz.cli.progress import show_progress
 from annealz.core import kept_programs as programs
 from annealz.testing import random_rbm
-from annealz.views.cli.collector import pause_collector, resume_collector
-from annealz.views.cli.main import main
-from annealz.views.cli.progress import show_progress
 from support.imports import annealz_in_a_process, imported
 
 HASTY = ["--base", "uniform", "--schedule", "linear", "--no-second-opinion", "--quiet"]

@@ -86,7 +86,7 @@ def test_no_module_at_the_top_has_the_name_of_a_public_thing():
 
 def test_the_top_has_few_entries():
     entries = [entry.name for entry in SOURCE.parent.iterdir() if entry.name != "__pycache__"]
-    assert len(entries) <= 14, sorted(entries)
+    assert len(entries) <= 20, sorted(entries)
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ import pytest
 import typer
 
 import annealz
+from annealz.cli.main import app
+from annealz.cli.show import show_result
 from annealz.core.names import packaged_models
-from annealz.core.registry.schedules import SCHEDULES
-from annealz.views.cli.main import app
-from annealz.views.cli.show import show_result
+from annealz.io.registry.schedules import SCHEDULES
 from support.imports import HEAVY, annealz_in_a_process, imported
 
 COMMANDS = typer.main.get_command(app).commands  # pyright: ignore
@@ -29,7 +29,7 @@ def test_help_and_version_do_not_import_jax(arguments):
     done = annealz_in_a_process(*arguments)
     assert done.returncode == 0
     modules = imported(done.stderr)
-    assert "annealz.views.cli.main" in modules
+    assert "annealz.cli.main" in modules
     assert not HEAVY & modules
     assert "\x1b" not in done.stdout
 
@@ -59,7 +59,7 @@ def test_version(capsys):
 
 
 def from_main(*arguments: str) -> None:
-    from annealz.views.cli.main import main
+    from annealz.cli.main import main
 
     main(arguments)
 

@@ -20,17 +20,17 @@ import pytest
 from rich.console import Console
 
 import annealz
+from annealz.cli import plain
+from annealz.cli.estimate import settle
+from annealz.cli.progress import show_progress
+from annealz.cli.retry import retry
 from annealz.engine.run import Runs
+from annealz.methods.annealing.runner import estimate_of
+from annealz.methods.folder import RunFolder
 from annealz.testing import random_rbm
-from annealz.views.cli import plain
-from annealz.views.cli.estimate import settle
-from annealz.views.cli.progress import show_progress
-from annealz.views.cli.retry import retry
 from annealz.views.show.board import Board, duration, report_to
 from annealz.views.show.live import live_board
 from annealz.views.show.terminal import Screen, sparkline, terminal_board
-from annealz.workflows.folder import RunFolder
-from annealz.workflows.runner import estimate_of
 
 ROWS = 30
 PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.methods.folder import RunFolder
 from annealz.models.formats.load import read_model
 from annealz.schedules.terrain import Terrain
 from annealz.training.job import resume_training
-from annealz.workflows.folder import RunFolder
 from support.places import FIXTURES
 
 WRITTEN = FIXTURES / "written-by-0.1"

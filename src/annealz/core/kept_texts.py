@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from annealz.core.kept_programs import programs_folder
-from annealz.core.storage.files import write_atomic
+from annealz.io.storage.files import write_atomic
 
 __all__ = ["kept_text"]
 

@@ -16,10 +16,10 @@ import jax
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.core.reading.arrays import real_numbers
-from annealz.core.reading.fields import Field, Record, finite, text, whole
-from annealz.core.storage.archive import load_archive, save_archive
-from annealz.core.storage.fingerprint import fingerprint
+from annealz.io.reading.arrays import real_numbers
+from annealz.io.reading.fields import Field, Record, finite, text, whole
+from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.storage.fingerprint import fingerprint
 
 __all__ = ["Checkpoint", "Saver", "Standing", "digest_of"]
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from annealz.core.reading.arrays import real_numbers
-from annealz.core.reading.fields import Field, Record, finite, flag, list_of, optional, text, whole
 from annealz.engine.run import Run, Trace
+from annealz.io.reading.arrays import real_numbers
+from annealz.io.reading.fields import Field, Record, finite, flag, list_of, optional, text, whole
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["run_from_arrays", "run_to_arrays"]

@@ -14,14 +14,14 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.core.storage.fingerprint import fingerprint
+from annealz.io.storage.fingerprint import fingerprint
 
 if TYPE_CHECKING:  # they come later in the flow
-    from annealz.estimators.finding import Finding
+    from annealz.bases.abstract import AbstractBase
+    from annealz.diagnostics.finding import Finding
     from annealz.kernels.abstract import AbstractKernel
     from annealz.models.contraction import Factors
     from annealz.paths.abstract import AbstractPath
-    from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["AbstractModel"]
 
@@ -75,7 +75,7 @@ class AbstractModel(eqx.Module):
 
     def choose_base(self, base: Any = "auto", data: Any = None) -> "AbstractBase":
         """The base of this name, "auto" the default one, or the base that is given, if it fits."""
-        from annealz.paths.bases.abstract import AbstractBase
+        from annealz.bases.abstract import AbstractBase
 
         if data is not None:
             raise ValueError(

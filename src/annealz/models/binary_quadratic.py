@@ -65,7 +65,7 @@ class BinaryQuadratic(AbstractModel):
         return self.ising.named_bases()
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.mixture import mixture_path
 
         if isinstance(base, MixtureBase):

@@ -115,7 +115,7 @@ class DBM(AbstractModel):
         return jnp.zeros((len(self.biases[odd]), len(self.biases[even])))
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.paths.bases.choose import choose_base
+        from annealz.bases.choose import choose_base
 
         return choose_base(self, base, data)
 
@@ -124,17 +124,17 @@ class DBM(AbstractModel):
         return True
 
     def flat_base(self):
-        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.bases.bernoulli import BernoulliBase
 
         return BernoulliBase.uniform(self.num_visible)
 
     def named_bases(self):
-        from annealz.paths.bases.choose import named_bases
+        from annealz.bases.choose import named_bases
 
         return named_bases(self)
 
     def path(self, base, marginal: str = "hidden"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.geometric import GeometricPath
         from annealz.paths.mixture import mixture_path
 

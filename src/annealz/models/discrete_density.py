@@ -24,9 +24,9 @@ from jaxtyping import Array, Float
 from annealz.core.failures import plainly
 from annealz.core.numerics import log_sum
 from annealz.core.random import check_seed
-from annealz.core.storage.program import program_digest
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
 from annealz.core.weights import draw_independent
+from annealz.io.storage.program import program_digest
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction
 from annealz.models.functions.jax_function import JaxFunction
@@ -196,9 +196,9 @@ class DiscreteDensity(AbstractModel):
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         """The base of this name, or the one given; `data`, rows of states, give the base rate."""
-        from annealz.paths.bases.bernoulli import BernoulliBase
-        from annealz.paths.bases.categorical import CategoricalBase
-        from annealz.paths.bases.choose import choose_named
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.categorical import CategoricalBase
+        from annealz.bases.choose import choose_named
 
         is_binary = self.num_states == 2
         if data is not None and isinstance(base, str) and base in ("auto", "base-rate"):
@@ -224,8 +224,8 @@ class DiscreteDensity(AbstractModel):
         return True
 
     def flat_base(self):
-        from annealz.paths.bases.bernoulli import BernoulliBase
-        from annealz.paths.bases.categorical import CategoricalBase
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.categorical import CategoricalBase
 
         if self.num_states == 2:
             return BernoulliBase.uniform(self.num_units)
@@ -235,7 +235,7 @@ class DiscreteDensity(AbstractModel):
         return {"uniform": self.flat_base}
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase, check_units
+        from annealz.bases.mixture import MixtureBase, check_units
         from annealz.paths.discrete import DiscretePath
 
         self.check_marginal(marginal)

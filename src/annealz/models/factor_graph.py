@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from annealz.core.arrays import on_device
-from annealz.estimators.finding import Finding
-from annealz.estimators.kind import Kind
+from annealz.diagnostics.finding import Finding
+from annealz.diagnostics.kind import Kind
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors, absorbed
 from annealz.models.rbm import RBM
@@ -177,9 +177,9 @@ class FactorGraph(AbstractModel):
         self._compiled()
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.paths.bases.bernoulli import BernoulliBase
-        from annealz.paths.bases.categorical import CategoricalBase
-        from annealz.paths.bases.choose import choose_named
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.categorical import CategoricalBase
+        from annealz.bases.choose import choose_named
 
         options = {"uniform": self.flat_base, "fields": self._fields_base}
         kind = CategoricalBase if self._compiled().layers is None else BernoulliBase
@@ -192,9 +192,9 @@ class FactorGraph(AbstractModel):
         return self._base(self._compiled().fields, "fields")
 
     def _base(self, logits: np.ndarray, name: str):
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.categorical import CategoricalBase
         from annealz.core.mixed_units import NEVER
-        from annealz.paths.bases.bernoulli import BernoulliBase
-        from annealz.paths.bases.categorical import CategoricalBase
 
         held = self._compiled()
         if held.layers is not None:
@@ -209,7 +209,7 @@ class FactorGraph(AbstractModel):
         return bases
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.factors import FactorPath, FactorTables
         from annealz.paths.geometric import GeometricPath
         from annealz.paths.mixture import mixture_path

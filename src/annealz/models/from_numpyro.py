@@ -20,10 +20,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from annealz.bases.prior import PriorBase
 from annealz.core.failures import one_line
 from annealz.models.log_density import LogDensity
 from annealz.models.parameters import Parameters
-from annealz.paths.bases.prior import PriorBase
 
 __all__ = ["from_numpyro"]
 

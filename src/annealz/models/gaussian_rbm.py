@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.bases.gaussian import GaussianBase
+from annealz.bases.mixture import MixtureBase
 from annealz.core.arrays import on_device
 from annealz.core.units import GaussianUnits
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import real_array
-from annealz.paths.bases.gaussian import GaussianBase
-from annealz.paths.bases.mixture import MixtureBase
 
 __all__ = ["GaussianRBM", "choose_gaussian"]
 

@@ -137,8 +137,8 @@ class Ising(AbstractModel):
             )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.paths.bases.bernoulli import BernoulliBase
-        from annealz.paths.bases.choose import choose_named
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.choose import choose_named
 
         options = {
             "uniform": self.flat_base,
@@ -147,12 +147,12 @@ class Ising(AbstractModel):
         return choose_named(options, base, data, BernoulliBase, self.num_units)
 
     def flat_base(self):
-        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.bases.bernoulli import BernoulliBase
 
         return BernoulliBase.uniform(self.num_units)
 
     def named_bases(self):
-        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.bases.bernoulli import BernoulliBase
 
         fields = 2 * np.asarray(self.fields)
         bases = {"uniform": self.flat_base}
@@ -161,7 +161,7 @@ class Ising(AbstractModel):
         return bases
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.geometric import GeometricPath
         from annealz.paths.mixture import mixture_path
         from annealz.paths.pairs import PairPath

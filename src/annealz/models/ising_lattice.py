@@ -114,8 +114,8 @@ class SquareIsing(AbstractModel):
                 )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.paths.bases.bernoulli import BernoulliBase
-        from annealz.paths.bases.choose import choose_named
+        from annealz.bases.bernoulli import BernoulliBase
+        from annealz.bases.choose import choose_named
 
         fields = np.full(self.num_units, 2 * self.field)
         options = {
@@ -125,12 +125,12 @@ class SquareIsing(AbstractModel):
         return choose_named(options, base, data, BernoulliBase, self.num_units)
 
     def flat_base(self):
-        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.bases.bernoulli import BernoulliBase
 
         return BernoulliBase.uniform(self.num_units)
 
     def named_bases(self):
-        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.bases.bernoulli import BernoulliBase
 
         fields = np.full(self.num_units, 2 * self.field)
         bases = {"uniform": self.flat_base}
@@ -139,7 +139,7 @@ class SquareIsing(AbstractModel):
         return bases
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.lattice import LatticePath
         from annealz.paths.lattice_product import colour_sites
         from annealz.paths.mixture import mixture_path

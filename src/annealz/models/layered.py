@@ -56,7 +56,7 @@ class AbstractLayered(AbstractModel):
         return self.hidden_bias.shape[0]
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.layers import LayerPath
         from annealz.paths.mixture import mixture_path
 

@@ -30,15 +30,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.categorical import CategoricalBase
+from annealz.bases.gaussian import GaussianBase
 from annealz.core.arrays import on_device
 from annealz.core.rectified_units import DReLUUnits, ReLUUnits
 from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits, SoftmaxUnits
 from annealz.models.gaussian_rbm import choose_gaussian
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import RBM, real_array
-from annealz.paths.bases.bernoulli import BernoulliBase
-from annealz.paths.bases.categorical import CategoricalBase
-from annealz.paths.bases.gaussian import GaussianBase
 
 __all__ = ["LayeredRBM"]
 
@@ -214,7 +214,7 @@ class LayeredRBM(AbstractLayered):
     # --- how it is annealed ---
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.geometric import GeometricPath
 
         if not self.is_binary or isinstance(base, MixtureBase):
@@ -264,7 +264,7 @@ class LayeredRBM(AbstractLayered):
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         """visible-bias (also auto), uniform (zero if real), or base-rate, from data as the units are."""
-        from annealz.paths.bases.choose import choose_named
+        from annealz.bases.choose import choose_named
 
         if isinstance(self.visible_units, GaussianUnits):
             own = self._bias_base()

@@ -18,16 +18,16 @@ import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.bases.abstract import AbstractBase
 from annealz.core.arrays import on_device
 from annealz.core.compiled import numbers_computed
 from annealz.core.failures import one_line
-from annealz.core.storage.program import program_digest
+from annealz.io.storage.program import program_digest
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction, Offset
 from annealz.models.functions.recognise import as_function
 from annealz.models.layout import Layout
 from annealz.models.parameters import Parameters
-from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["LogDensity"]
 
@@ -201,7 +201,7 @@ class LogDensity(AbstractModel):
 
         The other names are found by pilots when a run is prepared; a standard Gaussian stands in for them.
         """
-        from annealz.paths.bases.gaussian import GaussianBase
+        from annealz.bases.gaussian import GaussianBase
 
         if not isinstance(base, str) or data is not None:
             return super().choose_base(base, data)

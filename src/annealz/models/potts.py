@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
-from annealz.core.storage.fingerprint import fingerprint
+from annealz.io.storage.fingerprint import fingerprint
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.ising import check_couplings, lattice_couplings
@@ -171,8 +171,8 @@ class Potts(AbstractModel):
 
         "auto" is the base rate where frequencies are known, and uniform elsewhere.
         """
-        from annealz.paths.bases.categorical import CategoricalBase
-        from annealz.paths.bases.choose import choose_named
+        from annealz.bases.categorical import CategoricalBase
+        from annealz.bases.choose import choose_named
 
         is_rate = isinstance(base, str) and base in ("auto", "base-rate")
         known = self.frequencies if data is None else data
@@ -192,12 +192,12 @@ class Potts(AbstractModel):
         return choose_named(options, base, None, CategoricalBase, self.num_units)
 
     def flat_base(self):
-        from annealz.paths.bases.categorical import CategoricalBase
+        from annealz.bases.categorical import CategoricalBase
 
         return CategoricalBase.uniform(self.num_units, self.num_states)
 
     def named_bases(self):
-        from annealz.paths.bases.categorical import CategoricalBase
+        from annealz.bases.categorical import CategoricalBase
 
         bases = {"uniform": self.flat_base}
         if np.any(self.fields):
@@ -205,7 +205,7 @@ class Potts(AbstractModel):
         return bases
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase
+        from annealz.bases.mixture import MixtureBase
         from annealz.paths.mixture import mixture_path
         from annealz.paths.pair_tables import PairTablePath
         from annealz.paths.pairs import PairPath
@@ -305,7 +305,7 @@ def _states_of(couplings: np.ndarray, fields: np.ndarray | None) -> int:
 
 
 def _check_frequencies(frequencies: ArrayLike, wanted: tuple[int, int]) -> np.ndarray:
-    from annealz.paths.bases.categorical import check_frequencies
+    from annealz.bases.categorical import check_frequencies
 
     return check_frequencies(real_array("frequencies", frequencies), wanted)
 

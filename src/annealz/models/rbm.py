@@ -195,7 +195,7 @@ class RBM(AbstractModel):
         type(self).checked(self.weights, self.hidden_bias, self.visible_bias, self.visible_means)
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.paths.bases.choose import choose_base
+        from annealz.bases.choose import choose_base
 
         return choose_base(self, base, data)
 
@@ -204,17 +204,17 @@ class RBM(AbstractModel):
         return True
 
     def flat_base(self):
-        from annealz.paths.bases.bernoulli import BernoulliBase
+        from annealz.bases.bernoulli import BernoulliBase
 
         return BernoulliBase.uniform(self.num_visible)
 
     def named_bases(self):
-        from annealz.paths.bases.choose import named_bases
+        from annealz.bases.choose import named_bases
 
         return named_bases(self)
 
     def path(self, base, marginal: str = "visible"):
-        from annealz.paths.bases.mixture import MixtureBase, check_units
+        from annealz.bases.mixture import MixtureBase, check_units
         from annealz.paths.geometric import GeometricPath
         from annealz.paths.mixture import mixture_path
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.bases.categorical import CategoricalBase
 from annealz.core.arrays import on_device
 from annealz.core.units import SoftmaxUnits
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import real_array
-from annealz.paths.bases.categorical import CategoricalBase
 
 __all__ = ["SoftmaxRBM"]
 
@@ -100,7 +100,7 @@ class SoftmaxRBM(AbstractLayered):
 
     def choose_base(self, base: Any = "auto", data: Any = None):
         """visible-bias (also auto), uniform, or base-rate, from data (rows, visible) of states."""
-        from annealz.paths.bases.choose import choose_named
+        from annealz.bases.choose import choose_named
 
         if data is not None and isinstance(base, str) and base in ("auto", "base-rate"):
             chosen, data = CategoricalBase.from_data(data, self.num_states), None

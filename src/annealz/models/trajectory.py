@@ -22,14 +22,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.arrays import on_device
 from annealz.core.numerics import softplus_difference
 from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractBipartitePath
-from annealz.paths.bases.abstract import AbstractBase
-from annealz.paths.bases.bernoulli import BernoulliBase
 
 __all__ = ["TrajectoryPath"]
 

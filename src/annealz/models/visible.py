@@ -5,10 +5,10 @@ It is read from the flat base, which has the same units as the model; of a densi
 
 from typing import NamedTuple
 
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.categorical import CategoricalBase
+from annealz.bases.gaussian import GaussianBase
 from annealz.models.abstract import AbstractModel
-from annealz.paths.bases.bernoulli import BernoulliBase
-from annealz.paths.bases.categorical import CategoricalBase
-from annealz.paths.bases.gaussian import GaussianBase
 
 __all__ = ["Visible", "visible_of"]
 

@@ -11,9 +11,9 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
 from annealz.core.products import BinaryProduct
 from annealz.core.random import Bits
-from annealz.paths.bases.abstract import AbstractBase
 
 __all__ = ["AbstractBipartitePath", "AbstractLatentPath", "AbstractPath"]
 

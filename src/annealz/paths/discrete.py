@@ -23,14 +23,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.categorical import CategoricalBase
+from annealz.bases.mixture import MixtureBase
 from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits, SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases.abstract import AbstractBase
-from annealz.paths.bases.bernoulli import BernoulliBase
-from annealz.paths.bases.categorical import CategoricalBase
-from annealz.paths.bases.mixture import MixtureBase
 from annealz.paths.tempered import ZERO_DENSITY
 
 __all__ = ["DiscretePath", "Evaluated"]

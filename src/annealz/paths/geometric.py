@@ -21,6 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.mixture import MixtureBase
 from annealz.core.arrays import on_device
 from annealz.core.devices import platform
 from annealz.core.names import MARGINALS
@@ -28,9 +31,6 @@ from annealz.core.products import BinaryProduct
 from annealz.core.recent import Recent
 from annealz.core.units import BernoulliUnits
 from annealz.paths.abstract import AbstractBipartitePath
-from annealz.paths.bases.abstract import AbstractBase
-from annealz.paths.bases.bernoulli import BernoulliBase
-from annealz.paths.bases.mixture import MixtureBase
 from annealz.paths.layers import AbstractLayerPath
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ colours, and its path that of `geometric.py`. Products with its weights are sums
 
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
 from annealz.core.arrays import on_device
 from annealz.core.units import BernoulliUnits
 from annealz.paths.abstract import AbstractBipartitePath
-from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.lattice_product import LatticeProduct
 from annealz.paths.layers import AbstractLayerPath
 

@@ -28,11 +28,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.bases.mixture import MixtureBase, check_units, draw_one_of
 from annealz.core.products import BinaryProduct, matmul
 from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
-from annealz.paths.bases.mixture import MixtureBase, check_units, draw_one_of
 from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.pairs import AbstractPairPath

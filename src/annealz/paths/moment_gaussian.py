@@ -26,10 +26,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.bases.gaussian import GaussianBase
 from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases.gaussian import GaussianBase
 
 __all__ = ["GaussianMomentPath"]
 

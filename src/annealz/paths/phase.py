@@ -21,9 +21,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
 from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases.abstract import AbstractBase
 from annealz.paths.tempered import TemperedPath
 
 __all__ = ["Phase", "PhasePath"]

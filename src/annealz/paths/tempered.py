@@ -23,10 +23,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from annealz.bases.abstract import AbstractBase
+from annealz.bases.frame import AbstractFrameBase
 from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases.abstract import AbstractBase
-from annealz.paths.bases.frame import AbstractFrameBase
 
 if TYPE_CHECKING:
     from annealz.models.abstract import AbstractModel

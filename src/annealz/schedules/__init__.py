@@ -1,4 +1,4 @@
-"""Annealing schedules, one rule a file; `core/registry/schedules.py` lists them by name."""
+"""Annealing schedules, one rule a file; `io/registry/schedules.py` lists them by name."""
 
 from annealz.schedules.choose import choose_schedule as choose_schedule
 from annealz.schedules.decelerate import decelerate as decelerate

@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from annealz.core.reading.fields import Field, Record, line, numbers, optional, table, text
-from annealz.core.reading.json_text import parse_json
-from annealz.core.reading.npy import load_npy
-from annealz.core.reading.regular import read_small
-from annealz.core.reading.words import told
-from annealz.core.storage.files import write_atomic
+from annealz.io.reading.fields import Field, Record, line, numbers, optional, table, text
+from annealz.io.reading.json_text import parse_json
+from annealz.io.reading.npy import load_npy
+from annealz.io.reading.regular import read_small
+from annealz.io.reading.words import told
+from annealz.io.storage.files import write_atomic
 from annealz.schedules.terrain import TERRAIN, Terrain
 
 __all__ = ["Schedule"]

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from annealz.core.reading.arrays import real_numbers
-from annealz.core.reading.fields import Field, Record, finite, flag, list_of, numbers, table, whole
-from annealz.core.reading.words import told
-from annealz.core.storage.archive import load_archive, save_archive
+from annealz.io.reading.arrays import real_numbers
+from annealz.io.reading.fields import Field, Record, finite, flag, list_of, numbers, table, whole
+from annealz.io.reading.words import told
+from annealz.io.storage.archive import load_archive, save_archive
 
 if TYPE_CHECKING:
     from annealz.engine.run import Run

@@ -24,12 +24,12 @@ from scipy import stats
 
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
-from annealz.estimators.kind import Kind
+from annealz.diagnostics.kind import Kind
 from annealz.kernels.abstract import AbstractKernel
+from annealz.methods.annealing.log_z import estimate_log_z
+from annealz.methods.problem import choose_problem
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
-from annealz.workflows.log_z import estimate_log_z
-from annealz.workflows.problem import choose_problem
 
 __all__ = ["check_kernel", "check_model", "check_path"]
 

@@ -25,11 +25,11 @@ from jaxtyping import Array, Float
 from scipy import stats
 from scipy.special import expit
 
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
 from annealz.testing.checks import check_kernel, check_model, check_path
 

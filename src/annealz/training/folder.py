@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 from typing import Any, Self
 
-from annealz.core.reading.fields import (
+from annealz.io.reading.fields import (
     Field,
     Record,
     finite,
@@ -27,8 +27,8 @@ from annealz.core.reading.fields import (
     text,
     whole,
 )
-from annealz.core.storage.files import write_atomic
-from annealz.core.storage.record import digest_record, load_record, save_record
+from annealz.io.storage.files import write_atomic
+from annealz.io.storage.record import digest_record, load_record, save_record
 from annealz.models.formats.npz import load_rbm, save_rbm
 from annealz.models.rbm import RBM
 

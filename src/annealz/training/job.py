@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from annealz.core.reading.fields import Field, Record, file_name, finite, optional, text, whole
-from annealz.core.storage.lock import holding
-from annealz.core.storage.record import digest_record
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
+from annealz.io.reading.fields import Field, Record, file_name, finite, optional, text, whole
+from annealz.io.storage.lock import holding
+from annealz.io.storage.record import digest_record
 from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.training.data.source import SOURCE, DataSource, digest_rows

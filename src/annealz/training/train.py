@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.bases.bernoulli import smoothed_means
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.engine.checkpoint import Saver, Standing
 from annealz.models.rbm import RBM
-from annealz.paths.bases.bernoulli import smoothed_means
 from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
 from annealz.training.data.source import check_rows
 from annealz.training.monitor import Fitness, Monitor

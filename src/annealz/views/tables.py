@@ -13,7 +13,7 @@ Nothing is computed here. A tree has the groups
 with the unit of every variable in its attributes, settings and status in those of the tree. Draws of
 `sample_stats` and `posterior_weighted` have weights: an average over them is weighted by exp(log_weight).
 Those of `posterior` have none, because ArviZ takes all draws as equal; copies of a draw lie next to each
-other, so that its ESS and its errors count them as one (`workflows/posterior.py`).
+other, so that its ESS and its errors count them as one (`methods/posterior.py`).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annealz.core.storage.optional import need
-from annealz.estimators.islands import IslandJudgement
+from annealz.diagnostics.islands import IslandJudgement
+from annealz.io.storage.optional import need
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
     from annealz.engine.run import Run, Trace
+    from annealz.methods.annealing.estimate import Estimate
+    from annealz.methods.posterior import Posterior
+    from annealz.results.compare import Comparison
+    from annealz.results.likelihood import Likelihood
+    from annealz.results.model_table import ModelTable
     from annealz.schedules.schedule import Schedule
     from annealz.schedules.terrain import Terrain
-    from annealz.workflows.compare import Comparison
-    from annealz.workflows.estimate import Estimate
-    from annealz.workflows.likelihood import Likelihood
-    from annealz.workflows.model_table import ModelTable
-    from annealz.workflows.posterior import Posterior
 
 __all__ = [
     "comparison_table",

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.core.storage import files
-from annealz.core.storage.archive import load_archive, save_archive
-from annealz.core.storage.files import write_atomic
+from annealz.io.storage import files
+from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.storage.files import write_atomic
 
 ARRAYS = {
     "float": np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4),

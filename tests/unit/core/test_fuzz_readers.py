@@ -24,9 +24,10 @@ from safetensors.numpy import save
 from scipy.io import savemat
 
 import annealz
-from annealz.core.storage.archive import load_archive, pack_archive
-from annealz.core.storage.record import digest_record, load_record
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
+from annealz.io.storage.archive import load_archive, pack_archive
+from annealz.io.storage.record import digest_record, load_record
+from annealz.methods.settings import AnnealSettings
 from annealz.models.formats.load import load_trajectory, read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
@@ -35,7 +36,6 @@ from annealz.testing import random_rbm
 from annealz.training.data.array import read_data
 from annealz.training.data.source import DataSource
 from annealz.training.job import TRAINING
-from annealz.workflows.settings import AnnealSettings
 from support.places import FIXTURES
 
 QUICK, ALL = 500, 20_000

@@ -14,17 +14,17 @@ import pytest
 import typer
 
 import annealz
-from annealz.core.reading.budget import Budget, limited, max_text
-from annealz.core.reading.regular import open_regular
-from annealz.core.storage.archive import load_archive
-from annealz.core.storage.record import load_record
+from annealz.cli.estimate import interrupted
+from annealz.cli.main import _status, app
+from annealz.io.reading.budget import Budget, limited, max_text
+from annealz.io.reading.regular import open_regular
+from annealz.io.storage.archive import load_archive
+from annealz.io.storage.record import load_record
+from annealz.methods.folder import RunFolder
 from annealz.models.formats.load import read_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.training.data.array import read_data
-from annealz.views.cli.estimate import interrupted
-from annealz.views.cli.main import _status, app
-from annealz.workflows.folder import RunFolder
 from support.hostile import ARRAYS, MODEL, npy, npy_header, refused, write_zip
 
 # --- what is no regular file -------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from annealz.core.storage.lock import alone, holding
+from annealz.io.storage.lock import alone, holding
 
 
 def test_a_second_one_is_refused_and_a_later_one_is_not(tmp_path: Path):

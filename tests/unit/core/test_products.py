@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.products import BinaryProduct
 from annealz.engine import advance
 from annealz.engine.anneal import anneal
@@ -12,7 +13,6 @@ from annealz.kernels.gibbs import BlockGibbs
 from annealz.kernels.hais import HAIS
 from annealz.models.exact import exact_log_z
 from annealz.models.log_density import LogDensity
-from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from annealz.testing import assert_within_mc_error, random_rbm

@@ -7,12 +7,12 @@ import jax
 import numpy as np
 import pytest
 
+from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.engine import blocks
 from annealz.engine.anneal import Progress, anneal
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import linear, sm08
 from annealz.testing import (
     random_rbm,

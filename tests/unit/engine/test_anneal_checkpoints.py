@@ -8,14 +8,14 @@ import jax
 import numpy as np
 import pytest
 
-from annealz.core.storage.archive import load_archive
+from annealz.bases import BernoulliBase
 from annealz.engine import blocks
 from annealz.engine.anneal import Progress, anneal
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run
+from annealz.io.storage.archive import load_archive
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import linear, sm08
 from support.kernels import BiasedGibbs
 from support.runs import assert_same_run, interrupt_at, small_run

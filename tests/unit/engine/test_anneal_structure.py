@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.engine import advance
 from annealz.engine.anneal import anneal
@@ -14,7 +15,6 @@ from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.run import Run
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import linear
 from annealz.testing import (
     random_rbm,

@@ -8,6 +8,7 @@ import importlib
 import numpy as np
 import pytest
 
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.engine.anneal import anneal
 from annealz.engine.gpu import choose_fused, cuda
 from annealz.engine.gpu.chain_steps import num_threads
@@ -21,16 +22,15 @@ from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.ising import Ising
 from annealz.models.ising_lattice import SquareIsing
 from annealz.models.potts import Potts
-from annealz.paths.bases.bernoulli import BernoulliBase
+from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules.linear import linear
 from annealz.testing import default_seed
-from annealz.workflows.pilots.survey_mixing import survey_mixing
 from support import emulate_cuda
 from support.chain_systems import SYSTEMS, system
 
 WORK, VISITS, CHOOSE = (
     importlib.import_module(f"annealz.{name}")
-    for name in ("engine.work", "workflows.pilots.visits", "engine.gpu.choose")
+    for name in ("engine.work", "pilots.visits", "engine.gpu.choose")
 )
 KINDS = {"lattice": LatticeSteps, "pair": PairSteps, "table": TableSteps}
 

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases import BernoulliBase
 from annealz.core.devices import Elsewhere, computing_on, device_name, platform
 from annealz.engine import blocks
 from annealz.engine.anneal import anneal
@@ -30,16 +31,15 @@ from annealz.engine.cluster.cluster import Cluster
 from annealz.engine.cluster.connect import Tls, connected
 from annealz.engine.cluster.current import current_cluster, on_cluster, side_by_side
 from annealz.engine.cluster.packing import pack, unpack
-from annealz.engine.exchange.exchange import exchange
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run
 from annealz.kernels import BlockGibbs
+from annealz.methods.exchange.exchange import exchange
 from annealz.models import exact_samples
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
+from annealz.pilots.draws import approximate_draws
 from annealz.schedules import linear
 from annealz.testing import random_rbm
-from annealz.workflows.pilots.draws import approximate_draws
 
 MODEL = random_rbm(6, 9, 1.0, seed=3)
 PATH = GeometricPath(BernoulliBase.uniform(9), MODEL, "visible")

@@ -19,25 +19,25 @@ from scipy import stats
 from scipy.special import expit, logsumexp
 
 import annealz
+from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
-from annealz.engine.exchange import advance as device
-from annealz.engine.exchange.advance import ABOVE, BELOW, NUM_SUMS
-from annealz.engine.exchange.exchange import exchange, legs_of
-from annealz.engine.exchange.ladder import (
+from annealz.diagnostics.exchange import judge_exchange
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.status import Status
+from annealz.kernels import BlockGibbs
+from annealz.methods.exchange import advance as device
+from annealz.methods.exchange.advance import ABOVE, BELOW, NUM_SUMS
+from annealz.methods.exchange.exchange import exchange, legs_of
+from annealz.methods.exchange.ladder import (
     check_ladder,
     equal_rejection,
     interpolated,
     round_lengths,
 )
-from annealz.engine.exchange.ratios import log_ratios
-from annealz.engine.exchange.result import Round
-from annealz.estimators.exchange import judge_exchange
-from annealz.estimators.kind import Kind
-from annealz.estimators.status import Status
-from annealz.kernels import BlockGibbs
+from annealz.methods.exchange.ratios import log_ratios
+from annealz.methods.exchange.result import Round
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from support.exchanges import (
     BASE,
     BETAS,

@@ -10,12 +10,12 @@ import annealz
 from annealz.core.names import MARGINALS
 from annealz.engine import blocks
 from annealz.engine.anneal import Progress
-from annealz.engine.exchange.exchange import exchange
-from annealz.engine.exchange.result import Exchange
 from annealz.kernels import BlockGibbs
+from annealz.methods.exchange.exchange import exchange
+from annealz.methods.exchange.folder import exchange_from_arrays, exchange_to_arrays
+from annealz.methods.exchange.result import Exchange
 from annealz.paths import GeometricPath
 from annealz.testing import random_rbm
-from annealz.workflows.exchange.folder import exchange_from_arrays, exchange_to_arrays
 from support.exchanges import BASE, BETAS, MODEL, PATH, SMALL, advanced, begun, same
 from support.structure import num_products
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.products import BinaryProduct
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
@@ -24,7 +25,6 @@ from annealz.engine.observers import Expectation, Slope
 from annealz.engine.resampling import Resampling
 from annealz.engine.reverse import check_start
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.paths.bases.bernoulli import BernoulliBase
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from annealz.testing import GaussianPath, PerfectKernel, default_seed, random_rbm

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from annealz.bases.choose import choose_base
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
 from annealz.engine.gpu import cuda
@@ -16,7 +17,6 @@ from annealz.engine.gpu.many import ManySteps
 from annealz.engine.gpu.small import SmallSteps
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
-from annealz.paths.bases.choose import choose_base
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
 from annealz.testing import assert_within_mc_error, default_seed, random_rbm

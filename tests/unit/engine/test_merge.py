@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from annealz.bases import BernoulliBase
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.engine.anneal import anneal
 from annealz.engine.merge import merge_runs
@@ -12,7 +13,6 @@ from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run, Trace
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import linear, sm08
 from annealz.testing import random_rbm
 

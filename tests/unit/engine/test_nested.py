@@ -11,11 +11,11 @@ from scipy import stats
 import annealz
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
-from annealz.engine.nested import nested as engine
-from annealz.engine.nested.result import Ending
-from annealz.engine.nested.target import Target
-from annealz.engine.nested.walk import Points, walk
-from annealz.estimators.nested import nested_sum
+from annealz.diagnostics.nested import nested_sum
+from annealz.methods.nested import nested as engine
+from annealz.methods.nested.result import Ending
+from annealz.methods.nested.target import Target
+from annealz.methods.nested.walk import Points, walk
 from annealz.testing import assert_within_mc_error
 from support.bumps import SMALL, WIDE, bumps
 

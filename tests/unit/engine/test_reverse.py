@@ -18,6 +18,7 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
+from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.engine import advance, blocks
 from annealz.engine.anneal import anneal
@@ -26,7 +27,6 @@ from annealz.engine.run import Run
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import Schedule, linear
 from annealz.testing import (
     GaussianPath,

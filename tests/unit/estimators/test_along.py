@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from annealz.bases import BernoulliBase
+from annealz.diagnostics.along import log_z_along
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Expectation
-from annealz.estimators.along import log_z_along
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
 from annealz.schedules import linear, sm08
 from annealz.testing import (
     GaussianPath,

@@ -12,18 +12,18 @@ import pytest
 
 import annealz
 from annealz.core.weights import resample
+from annealz.diagnostics.ancestry import kinship, related_bar, related_std_err
+from annealz.diagnostics.bar import bar
+from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.finding import Finding, by_kind
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.stated import stated_std_err
+from annealz.diagnostics.status import Status
+from annealz.diagnostics.two_sided import judge_two_sided
 from annealz.engine.run import Runs
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
-from annealz.estimators.ancestry import kinship, related_bar, related_std_err
-from annealz.estimators.bar import bar
-from annealz.estimators.diagnostics import judge
-from annealz.estimators.finding import Finding, by_kind
-from annealz.estimators.kind import Kind
-from annealz.estimators.stated import stated_std_err
-from annealz.estimators.status import Status
-from annealz.estimators.two_sided import judge_two_sided
-from annealz.workflows.folder import RunFolder
-from annealz.workflows.runner import estimate_of, read_estimate
+from annealz.methods.annealing.runner import estimate_of, read_estimate
+from annealz.methods.folder import RunFolder
 from support.work import gaussian_work
 
 CHAINS, SPREAD = 300, 0.5

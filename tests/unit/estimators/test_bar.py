@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annealz.estimators.bar import bar
+from annealz.diagnostics.bar import bar
 from annealz.testing import assert_within_mc_error
 from support.work import gaussian_work
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from annealz.core.weights import delta_std_err, log_mean
+from annealz.diagnostics.bar import bar
+from annealz.diagnostics.convergence import log_z_by_chains
+from annealz.diagnostics.islands import judge_islands
 from annealz.engine.run import Run, Trace
-from annealz.estimators.bar import bar
-from annealz.estimators.convergence import log_z_by_chains
-from annealz.estimators.islands import judge_islands
 from annealz.schedules import linear
 
 LOG_Z0 = 7.5

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from annealz.core.weights import bootstrap_interval, delta_interval
-from annealz.estimators import diagnostics
-from annealz.estimators.diagnostics import judge, pareto_k, pareto_k_limit
-from annealz.estimators.kind import Kind
-from annealz.estimators.status import Status
+from annealz.diagnostics import diagnostics
+from annealz.diagnostics.diagnostics import judge, pareto_k, pareto_k_limit
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.status import Status
 
 
 def _normal(sigma: float, size: int = 1000, seed: int = 0) -> np.ndarray:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from annealz.estimators.entropy import EntropyJudgement, judge_entropy
-from annealz.estimators.kind import Kind
+from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
+from annealz.diagnostics.kind import Kind
 
 LOGS = np.array([0.0, 1.5, -0.7, 2.0, 0.4, 1.0])  # log p* of six states
 LAW = np.exp(LOGS) / np.exp(LOGS).sum()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from annealz.estimators.islands import judge_islands
-from annealz.estimators.kind import Kind
-from annealz.estimators.status import Status
+from annealz.diagnostics.islands import judge_islands
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.status import Status
 
 
 def _normal(generator, size: int, s: float, repeats: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annealz.estimators.nested import count_live, nested_sum
+from annealz.diagnostics.nested import count_live, nested_sum
 from annealz.testing import assert_within_mc_error
 
 SLOPE = 30.0  # log L = -SLOPE X: the integral over X is known

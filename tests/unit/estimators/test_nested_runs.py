@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from annealz.engine.nested.result import Ending, NestedRun
-from annealz.estimators.kind import Kind
-from annealz.estimators.nested_runs import judge_nested
-from annealz.estimators.remedy import Remedy
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.nested_runs import judge_nested
+from annealz.diagnostics.remedy import Remedy
+from annealz.methods.nested.result import Ending, NestedRun
 
 
 def a_run(shift: float = 0.0, **changes) -> NestedRun:

@@ -6,9 +6,9 @@ import pytest
 from scipy.stats import norm
 
 import annealz
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.names import FITTED
-from annealz.estimators.stated import ROUNDING, stated_interval, stated_std_err
-from annealz.paths.bases.bernoulli import BernoulliBase
+from annealz.diagnostics.stated import ROUNDING, stated_interval, stated_std_err
 from annealz.testing import random_rbm
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from annealz.estimators.finding import Finding
-from annealz.estimators.kind import Kind
-from annealz.estimators.status import Status, status_of
+from annealz.diagnostics.finding import Finding
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.status import Status, status_of
 
 
 def test_values_are_those_of_the_json():

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from annealz.estimators.kind import Kind
-from annealz.estimators.sandwich import sandwich
-from annealz.estimators.status import Status
-from annealz.estimators.two_sided import judge_two_sided
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.sandwich import sandwich
+from annealz.diagnostics.status import Status
+from annealz.diagnostics.two_sided import judge_two_sided
 from annealz.testing import assert_within_mc_error
 from support.work import gaussian_work
 

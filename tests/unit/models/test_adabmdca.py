@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.core.reading.budget import limited
+from annealz.cli.main import _status
+from annealz.io.reading.budget import limited
 from annealz.models.formats.adabmdca import ALPHABETS, is_adabmdca
 from annealz.models.formats.load import read_model
 from annealz.testing import assert_within_mc_error
-from annealz.views.cli.main import _status
 from support.hostile import refused
 from support.places import FIXTURES
 

@@ -7,15 +7,15 @@ import pytest
 from scipy.special import logsumexp
 
 import annealz
+from annealz.bases.fit_mixture import fit_mixture
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
-from annealz.estimators.kind import Kind
+from annealz.diagnostics.kind import Kind
+from annealz.methods.annealing.runner import estimate_of
 from annealz.models.factor_graph import FactorGraph
-from annealz.paths.bases.fit_mixture import fit_mixture
 from annealz.paths.factors import FactorPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.testing import assert_within_mc_error, check_kernel, check_path
-from annealz.workflows.runner import estimate_of
 from support.families import grid
 from support.values import log_density, sample, step
 

@@ -11,12 +11,12 @@ from scipy.io import savemat
 from sklearn.datasets import load_digits
 from sklearn.neural_network import BernoulliRBM
 
+from annealz.cli.main import _status
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.testing import assert_within_mc_error, default_seed, random_rbm
-from annealz.views.cli.main import _status
 from support.places import FIXTURES
 
 BY_RBMS = json.loads((FIXTURES / "rbms-log-z.json").read_text())["rbms-binary.h5"]
@@ -121,7 +121,7 @@ def test_an_estimator_that_was_not_fitted_is_refused():
 
 def test_the_command_line_estimates_them_all(tmp_path: Path, capsys, monkeypatch):
     """scikit-learn's RBM of its digits, one of rbms, and one in Salakhutdinov's layout."""
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     digits = (load_digits().data > 7).astype(np.float64)
     estimator = BernoulliRBM(n_components=8, learning_rate=0.05, n_iter=3, random_state=0)
     ours = RBM.from_sklearn(estimator.fit(digits))

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.cli.main import _status
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import load_trajectory, read_model
-from annealz.views.cli.main import _status
 from support.places import FIXTURES
 
 FILES = json.loads((FIXTURES / "layers.json").read_text())

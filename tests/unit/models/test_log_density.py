@@ -11,10 +11,10 @@ from scipy.special import betaln, gammaln
 
 import annealz
 from annealz.core.random import Stream
-from annealz.core.storage.families import restore, store
+from annealz.io.storage.families import restore, store
 from annealz.paths import PhasePath
+from annealz.pilots.densities.search import search_density
 from annealz.testing import assert_within_mc_error
-from annealz.workflows.pilots.densities.search import search_density
 
 COVARIANCE = np.array([[0.5, 0.3], [0.3, 0.8]])
 MEAN = np.array([1.0, -0.5])

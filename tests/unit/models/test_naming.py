@@ -12,11 +12,11 @@ from safetensors.numpy import save_file
 from scipy.io import savemat
 
 import annealz
+from annealz.cli.main import _status
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.models.formats.naming import MappedFile, map_text, parse_map
 from annealz.testing import random_rbm
-from annealz.views.cli.main import _status
 from support.command import PLAIN
 
 RBM = random_rbm(4, 6, seed=3)
@@ -228,7 +228,7 @@ def test_a_mapped_file_is_its_name():
 
 
 def test_the_command_line_takes_it_and_the_report_repeats_it(tmp_path: Path, capsys, monkeypatch):
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     file, out = tmp_path / "mine.npz", tmp_path / "run"
     np.savez(file, **arrays(RBM, "W c b"))
     names = "weights=W,hidden_bias=c,visible_bias=b"

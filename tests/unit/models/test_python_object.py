@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.cli.main import main
 from annealz.models.formats.load import read_model
-from annealz.views.cli.main import main
 
 SOURCE = """
 from phi_four import PhiFour
@@ -23,7 +23,7 @@ def make():
 def _module(tmp_path, monkeypatch):
     (tmp_path / "own_model.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     yield
     sys.modules.pop("own_model", None)
 

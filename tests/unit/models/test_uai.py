@@ -9,9 +9,9 @@ import pytest
 from scipy.special import logsumexp
 
 import annealz
+from annealz.cli.network import Log10, with_evidence
 from annealz.models.formats.load import read_model
 from annealz.models.formats.uai import is_uai, read_evidence, read_uai
-from annealz.views.cli.network import Log10, with_evidence
 from support.command import refused as refused_by_command
 from support.families import grid
 from support.hostile import refused

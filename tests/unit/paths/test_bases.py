@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit, logsumexp
 
+from annealz.bases import BernoulliBase, choose_base
+from annealz.bases.bernoulli import smoothed_means
 from annealz.core.names import BASES
 from annealz.core.random import Stream
 from annealz.models.rbm import RBM
-from annealz.paths.bases import BernoulliBase, choose_base
-from annealz.paths.bases.bernoulli import smoothed_means
 from annealz.testing import assert_within_mc_error, binary_states, random_rbm
 
 LOGITS = np.array([-2.0, -0.3, 0.0, 1.1, 3.0])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from annealz.bases.fit_mixture import _COMMON, fit_mixture
+from annealz.bases.mixture import MixtureBase
 from annealz.core.units import BernoulliUnits, GaussianUnits, SoftmaxUnits
-from annealz.paths.bases.fit_mixture import _COMMON, fit_mixture
-from annealz.paths.bases.mixture import MixtureBase
 from annealz.testing import assert_within_mc_error
 
 UNITS = BernoulliUnits()

@@ -16,15 +16,15 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 
 import annealz
+from annealz.bases.mixture import COMPONENT_DRAW, MixtureBase
 from annealz.core.random import Stream
-from annealz.core.storage.families import restore, store
 from annealz.core.units import GaussianUnits, SoftmaxUnits
+from annealz.io.storage.families import restore, store
 from annealz.kernels import BlockGibbs
+from annealz.methods.folder import RunFolder
 from annealz.models.exact import exact_log_z
-from annealz.paths.bases.mixture import COMPONENT_DRAW, MixtureBase
 from annealz.paths.mixture import MixtureLayerPath, MixturePairPath, _Components
 from annealz.testing import check_kernel, check_path, log_joint, random_rbm
-from annealz.workflows.folder import RunFolder
 from support.families import MODELS, annealed_columns, chi_square, grid, joint
 from support.runs import stop_in
 from support.structure import products_of_a_step

@@ -14,6 +14,7 @@ from annealz.kernels import BlockGibbs, Metropolised
 from annealz.models.exact import exact_log_z
 from annealz.models.trajectory import TrajectoryPath
 from annealz.paths import GaussianMomentPath, GeometricPath, QPath
+from annealz.pilots.moment import _base_moments, fit_moment_path
 from annealz.testing import (
     PerfectKernel,
     assert_within_mc_error,
@@ -21,7 +22,6 @@ from annealz.testing import (
     log_joint,
     random_rbm,
 )
-from annealz.workflows.pilots.moment import _base_moments, fit_moment_path
 from support.path_examples import BASE, MODEL, PATHS, STAGES, q_path, trajectory
 from support.places import FIXTURES
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases.warp import Warp, knots
+from annealz.bases.warped import WarpedBase
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
-from annealz.core.storage.families import restore, store
+from annealz.io.storage.families import restore, store
 from annealz.models.functions.warped import WarpedFunction
-from annealz.paths.bases.warp import Warp, knots
-from annealz.paths.bases.warped import WarpedBase
 from annealz.paths.phase import PhasePath
 
 SPREAD = 3.0

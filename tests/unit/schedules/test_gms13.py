@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from annealz.kernels import BlockGibbs
+from annealz.pilots.survey import survey_knots
 from annealz.schedules import gms13, linear, varopt
 from annealz.schedules.terrain import Terrain
 from annealz.testing import GaussianPath, PerfectKernel, spins_moments, spins_path
-from annealz.workflows.pilots.survey import survey_knots
 
 GAUSSIAN = GaussianPath(1.0, 0.5)
 NARROW = GaussianPath(1.0, 0.1)

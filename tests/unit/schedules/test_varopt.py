@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from annealz.engine.anneal import anneal
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths.abstract import AbstractPath
+from annealz.pilots.survey import survey
 from annealz.schedules import Schedule, linear, varopt
 from annealz.schedules.terrain import Terrain
 from annealz.testing import (
@@ -19,7 +20,6 @@ from annealz.testing import (
     spins_moments,
     spins_path,
 )
-from annealz.workflows.pilots.survey import survey
 
 BETAS = np.linspace(0, 1, 1001)
 GAUSSIAN = GaussianPath(1.0, 0.5)

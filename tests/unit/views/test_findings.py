@@ -9,15 +9,15 @@ import pytest
 import typer
 
 import annealz
+from annealz.cli.main import app
 from annealz.core.names import METHODS
-from annealz.estimators.advice import Advice
-from annealz.estimators.finding import Finding
-from annealz.estimators.in_python import CALLS, in_python
-from annealz.estimators.kind import Kind
-from annealz.estimators.remedy import Remedy, Writer
-from annealz.views.cli.main import app
+from annealz.diagnostics.advice import Advice
+from annealz.diagnostics.finding import Finding
+from annealz.diagnostics.in_python import CALLS, in_python
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.remedy import Remedy, Writer
+from annealz.methods.in_options import in_options, option_of
 from annealz.views.report.remark import remark
-from annealz.workflows.in_options import in_options, option_of
 from support.places import ROOT
 
 ERRORS = (ROOT / "docs" / "errors.md").read_text()

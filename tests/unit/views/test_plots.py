@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
 import annealz
+from annealz.results.compare import Comparison, compare_schedules
 from annealz.schedules.terrain import Terrain
 from annealz.testing import random_rbm
 from annealz.views import plots
 from annealz.views.plots import style
-from annealz.workflows.compare import Comparison, compare_schedules
 from support.bumps import BUMP, SMALL
 
 MODEL = random_rbm(4, 6, 1.5, 1)

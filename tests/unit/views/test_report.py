@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.core.storage.record import save_record
+from annealz.cli.main import _status
+from annealz.diagnostics.remedy import Remedy
 from annealz.engine.run import Runs
-from annealz.estimators.remedy import Remedy
+from annealz.io.storage.record import save_record
+from annealz.methods.annealing.runner import estimate_of, read_estimate
+from annealz.methods.folder import RunFolder
+from annealz.methods.settings import SecondBase
 from annealz.models.formats import save_rbm
+from annealz.results.compare import compare_schedules
 from annealz.testing import random_rbm
-from annealz.views.cli.main import _status
 from annealz.views.plots import style
 from annealz.views.report import estimate as report_of_estimate
 from annealz.views.report import render_report
 from annealz.views.report.again import estimate_again
-from annealz.workflows.compare import compare_schedules
-from annealz.workflows.folder import RunFolder
-from annealz.workflows.runner import estimate_of, read_estimate
-from annealz.workflows.settings import SecondBase
 from support.command import refused, run
 
 MODEL = random_rbm(4, 6, 0.5, 1)
@@ -100,7 +100,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annealz.views.cli.main import _option_names
-from annealz.views.cli.spoken import in_words_of_options
+from annealz.cli.main import _option_names
+from annealz.cli.spoken import in_words_of_options
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annealz.engine.exchange.result import Exchange, Round
-from annealz.estimators.advice import Advice
-from annealz.estimators.diagnostics import judge
-from annealz.estimators.islands import judge_islands
-from annealz.estimators.kind import Kind
-from annealz.estimators.remedy import Remedy
-from annealz.estimators.status import Status
+from annealz.cli.retry import retry
+from annealz.diagnostics.advice import Advice
+from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.islands import judge_islands
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.status import Status
+from annealz.methods.annealing.advice import advice_of
+from annealz.methods.annealing.estimate import Estimate
+from annealz.methods.exchange.estimate import ExchangeEstimate
+from annealz.methods.exchange.result import Exchange, Round
+from annealz.methods.in_options import in_options
+from annealz.methods.problem import choose_problem
+from annealz.methods.settings import Given
 from annealz.schedules import Schedule, linear
-from annealz.views.cli.retry import retry
-from annealz.workflows.advice import advice_of
-from annealz.workflows.estimate import Estimate
-from annealz.workflows.exchange.estimate import ExchangeEstimate
-from annealz.workflows.in_options import in_options
-from annealz.workflows.problem import choose_problem
-from annealz.workflows.settings import Given
 from support.opinions import HIGHER, pieces, weights
 from support.settings import asked, exchange_settings
 from support.systems import FERROMAGNET

@@ -10,8 +10,8 @@ import annealz
 from annealz.core import compilers
 from annealz.engine.observers import Slope
 from annealz.engine.work import Work
+from annealz.methods.annealing import ahead
 from annealz.testing import default_seed, random_rbm
-from annealz.workflows import ahead
 from support.compiled_programs import count_compiled
 
 AHEAD = "annealz-ahead"

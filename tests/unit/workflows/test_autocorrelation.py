@@ -16,9 +16,9 @@ from scipy.signal import lfilter
 from annealz.core.random import Stream
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
+from annealz.pilots.autocorrelation import Memory, measure_memory
+from annealz.pilots.run_at_beta import run_at_beta
 from annealz.testing import assert_within_mc_error, binary_states
-from annealz.workflows.pilots.autocorrelation import Memory, measure_memory
-from annealz.workflows.pilots.run_at_beta import run_at_beta
 from support.enumeration import transition_matrix
 from support.memory import EASY, SLOW, exact, lag_one
 from support.systems import marginals
@@ -100,9 +100,7 @@ def test_what_a_stay_cannot_see_is_guessed_and_marked(
 
 def test_without_the_guess_it_is_far_too_low(seed: int, monkeypatch: pytest.MonkeyPatch):
     """The mutant: the sum of what was seen."""
-    monkeypatch.setattr(
-        "annealz.workflows.pilots.autocorrelation._beyond", lambda correlations: 0.0
-    )
+    monkeypatch.setattr("annealz.pilots.autocorrelation._beyond", lambda correlations: 0.0)
     found = memories(np.exp(-1 / 1000), (1000, 50), seed)
     assert np.median([memory.tau for memory in found]) < 0.6 * 2000
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases.fit_mixture import fit_mixture
+from annealz.bases.mixture import MixtureBase
 from annealz.core.random import derive_seed
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
-from annealz.engine.exchange import exchange as exchange_module
+from annealz.methods.exchange import exchange as exchange_module
+from annealz.methods.problem import choose_problem
 from annealz.models.exact import exact_log_z
-from annealz.paths.bases.fit_mixture import fit_mixture
-from annealz.paths.bases.mixture import MixtureBase
-from annealz.testing import GaussianPath, assert_within_mc_error
-from annealz.workflows.pilots import base_search
-from annealz.workflows.pilots.base_search import (
+from annealz.pilots import base_search
+from annealz.pilots.base_search import (
     BaseChoice,
     Scout,
     _first,
@@ -29,7 +29,7 @@ from annealz.workflows.pilots.base_search import (
     second_chains,
     units_of,
 )
-from annealz.workflows.problem import choose_problem
+from annealz.testing import GaussianPath, assert_within_mc_error
 from support.families import MODELS
 from support.runs import stop_in
 from support.systems import EXACT, FERROMAGNET

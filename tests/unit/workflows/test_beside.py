@@ -8,9 +8,9 @@ import pytest
 import annealz
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.kernels.hais import HAIS
+from annealz.methods.annealing import ahead
+from annealz.pilots import base_search, beside, survey_mixing
 from annealz.testing import default_seed
-from annealz.workflows import ahead
-from annealz.workflows.pilots import base_search, beside, survey_mixing
 
 OPTIONS = {"base": "uniform", "num_steps": 400, "num_chains": 100}
 

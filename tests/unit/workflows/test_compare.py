@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from annealz.core.registry.schedules import SCHEDULES
+from annealz.io.registry.schedules import SCHEDULES
 from annealz.models.exact import exact_log_z
 from annealz.models.formats import save_rbm
+from annealz.pilots.plan import pilot_sweeps
+from annealz.results.compare import Comparison, Contender, compare_schedules
 from annealz.schedules import Schedule
 from annealz.testing import assert_within_mc_error, random_rbm
-from annealz.workflows.compare import Comparison, Contender, compare_schedules
-from annealz.workflows.pilots.plan import pilot_sweeps
 from support.command import PLAIN, refused, run
 
 MODEL = random_rbm(4, 6, 0.6, 11)
@@ -23,7 +23,7 @@ PNG = b"\x89PNG"
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
 

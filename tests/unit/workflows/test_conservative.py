@@ -15,17 +15,17 @@ import pytest
 from scipy.special import logsumexp
 
 from annealz import Likelihood, conservative_log_z, estimate_log_z, exact_log_z, log_likelihood
+from annealz.bases import BernoulliBase
 from annealz.core.weights import log_mean
 from annealz.engine.anneal import Progress
 from annealz.kernels import BlockGibbs
+from annealz.methods.annealing.estimate import Estimate
 from annealz.models import exact_samples
 from annealz.models.formats import save_rbm
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
+from annealz.results.conservative import Conservative
 from annealz.schedules import Schedule, linear
 from annealz.testing import assert_within_mc_error, binary_states, log_joint
-from annealz.workflows.conservative import Conservative
-from annealz.workflows.estimate import Estimate
 from support.command import PLAIN, run
 from support.enumeration import first_law, in_float64, transition_matrix
 from support.memory import SLOW
@@ -240,7 +240,7 @@ def test_record_and_table(estimate: Estimate):
 
 
 def test_on_the_command_line(capsys, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     save_rbm("m.npz", SMALL)
     np.save("rows.npy", exact_samples(SMALL, 20)[0])

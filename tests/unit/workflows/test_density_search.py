@@ -7,14 +7,14 @@ import pytest
 from jax.scipy.special import logsumexp
 
 import annealz
-from annealz.estimators.kind import Kind
-from annealz.estimators.status import Status
-from annealz.paths.bases.fit_gaussians import fit_gaussians
-from annealz.workflows.pilots.densities import search
-from annealz.workflows.pilots.densities.evaluator import Evaluator
-from annealz.workflows.pilots.densities.modes import find_modes, start_points
-from annealz.workflows.pilots.densities.population import explore
-from annealz.workflows.pilots.densities.proper import improper_direction
+from annealz.bases.fit_gaussians import fit_gaussians
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.status import Status
+from annealz.pilots.densities import search
+from annealz.pilots.densities.evaluator import Evaluator
+from annealz.pilots.densities.modes import find_modes, start_points
+from annealz.pilots.densities.population import explore
+from annealz.pilots.densities.proper import improper_direction
 from support.counted import Counted
 
 GAUSSIAN = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2, name="gaussian")

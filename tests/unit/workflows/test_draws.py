@@ -9,9 +9,9 @@ from annealz.engine.anneal import anneal
 from annealz.kernels import BlockGibbs
 from annealz.models import exact, exact_samples
 from annealz.paths import GeometricPath
+from annealz.pilots.draws import approximate_draws, draw_with_ancestors
 from annealz.schedules import linear
 from annealz.testing import log_joint, random_rbm
-from annealz.workflows.pilots.draws import approximate_draws, draw_with_ancestors
 from support.enumeration import state_index
 from support.systems import TINY, TINY_BASE, marginals
 

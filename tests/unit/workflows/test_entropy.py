@@ -12,11 +12,11 @@ from scipy.special import logsumexp
 import annealz
 from annealz.core.arrays import on_device
 from annealz.core.units import BernoulliUnits, GaussianUnits, SoftmaxUnits
-from annealz.estimators.diagnostics import judge
+from annealz.diagnostics.diagnostics import judge
+from annealz.methods.annealing.estimate import Estimate
 from annealz.models.density import log_densities
+from annealz.results.entropy import _log_densities, _of_all, _of_states
 from annealz.testing import assert_within_mc_error, log_joint, random_rbm
-from annealz.workflows.entropy import _log_densities, _of_all, _of_states
-from annealz.workflows.estimate import Estimate
 from support.families import MODELS, annealed_columns, joint
 
 RBM = random_rbm(4, 6)

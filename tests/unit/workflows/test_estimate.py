@@ -11,8 +11,8 @@ import pytest
 import annealz
 from annealz.core.names import DEFAULT_MODEL, packaged_models
 from annealz.models.exact import exact_marginals
+from annealz.pilots.survey_mixing import LEAST_BUDGET
 from annealz.testing import assert_within_mc_error, random_rbm
-from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET
 
 PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
 FAST = {"num_steps": 60, "num_chains": 200, **PLAIN}
@@ -170,14 +170,14 @@ def test_damaged_folders_are_recognised(model, tmp_path: Path, name: str):
 
 def test_full_disk_loses_nothing(model, estimate, tmp_path: Path, monkeypatch):
     """The disk fills up after the start: the result comes back and says what was not saved."""
-    real = annealz.workflows.folder.save_archive
+    real = annealz.methods.folder.save_archive
 
     def full(path, *rest):
         if Path(path).name == "inputs.npz":
             return real(path, *rest)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("annealz.workflows.folder.save_archive", full)
+    monkeypatch.setattr("annealz.methods.folder.save_archive", full)
     monkeypatch.setattr("annealz.engine.checkpoint.save_archive", full)
     result = annealz.estimate_log_z(model, seed=3, out=tmp_path / "r", **FAST)
     assert np.array_equal(result.log_weights, estimate.log_weights)

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 import annealz
-from annealz.estimators.kind import Kind
-from annealz.workflows.problem import choose_problem
-from annealz.workflows.settings import Given
+from annealz.diagnostics.kind import Kind
+from annealz.methods.problem import choose_problem
+from annealz.methods.settings import Given
 from support.counted import Counted
 from support.discrete import Network
 
@@ -103,7 +103,7 @@ def test_runs_along_it(monkeypatch):
     model = density()[1]
     path = annealz.QPath(model.path(annealz.GaussianBase.standard(2)), q=0.5)
     kernel = annealz.RandomWalk(step_size=0.5)
-    monkeypatch.setattr("annealz.workflows.runner._EXCHANGE_FROM", 1e-6)
+    monkeypatch.setattr("annealz.methods.annealing.runner._EXCHANGE_FROM", 1e-6)
     one = annealz.estimate_log_z(model, path=path, kernel=kernel, num_steps=20, num_chains=50)
     assert one.evaluations is None
     assert "evaluations" not in one.to_dict()

@@ -6,10 +6,10 @@ import pytest
 from scipy.integrate import quad
 
 import annealz
-from annealz.workflows.pilots.densities.evaluator import Evaluator
-from annealz.workflows.pilots.densities.fitting import fitted_base, squared_length
-from annealz.workflows.pilots.densities.modes import find_modes
-from annealz.workflows.pilots.densities.population import Sample
+from annealz.pilots.densities.evaluator import Evaluator
+from annealz.pilots.densities.fitting import fitted_base, squared_length
+from annealz.pilots.densities.modes import find_modes
+from annealz.pilots.densities.population import Sample
 
 
 @pytest.mark.parametrize("ratio", [1.5, 4.0, 100.0])

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.cli.main import main
 from annealz.testing import random_rbm
 from annealz.training.data.source import DataSource
 from annealz.training.folder import TrainingFolder
 from annealz.training.job import train_to_file
 from annealz.training.settings import Settings
-from annealz.views.cli.main import main
 
 OPTIONS = {"schedule": "linear", "num_steps": 40, "num_chains": 100, "two_sided": True}
 READ = (

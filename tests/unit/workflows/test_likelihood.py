@@ -13,13 +13,13 @@ from scipy.special import logsumexp
 
 from annealz import RBM, Likelihood, Status, estimate_log_z, exact_log_z, log_likelihood
 from annealz.core.random import derive_seed
+from annealz.diagnostics.diagnostics import judge
 from annealz.engine.run import Runs
-from annealz.estimators.diagnostics import judge
+from annealz.methods.annealing.estimate import Estimate
 from annealz.models import density, exact_samples
 from annealz.models.abstract import AbstractModel
 from annealz.testing import binary_states, log_joint, random_rbm
 from annealz.training.data import DataSource, binarise
-from annealz.workflows.estimate import Estimate
 from support.families import MODELS, arrays, grid, joint
 
 MODEL = random_rbm(4, 6, scale=1.2, seed=3)

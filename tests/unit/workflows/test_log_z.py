@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases.choose import choose_base
 from annealz.core.weights import effective_sample_size, log_mean
-from annealz.estimators.kind import Kind
-from annealz.estimators.remedy import Remedy
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.remedy import Remedy
+from annealz.methods.annealing import length, runner
+from annealz.methods.annealing import log_z as door
+from annealz.methods.annealing.advice import advice_of
+from annealz.methods.folder import RunFolder
 from annealz.models import exact_samples
-from annealz.paths.bases.choose import choose_base
+from annealz.pilots import sizing
+from annealz.pilots.sizing import Timing, more_chains
 from annealz.schedules import choose
 from annealz.testing import assert_within_mc_error, random_rbm
-from annealz.workflows import length, runner
-from annealz.workflows import log_z as door
-from annealz.workflows.advice import advice_of
-from annealz.workflows.folder import RunFolder
-from annealz.workflows.pilots import sizing
-from annealz.workflows.pilots.sizing import Timing, more_chains
 
 MODEL = random_rbm(5, 8, 0.7, seed=11)
 HARD = random_rbm(5, 8, 2.0, seed=11)
@@ -138,7 +138,7 @@ def test_a_full_disk_between_parts_stops_nothing(tmp_path: Path, missed, monkeyp
 
     def create_then_fill(self, *arguments):
         create(self, *arguments)
-        monkeypatch.setattr("annealz.workflows.folder.save_archive", full)
+        monkeypatch.setattr("annealz.methods.folder.save_archive", full)
 
     monkeypatch.setattr(RunFolder, "create", create_then_fill)
     result = annealz.estimate_log_z(HARD, out=tmp_path / "r", **WANTED)
@@ -337,8 +337,8 @@ def test_pilots_for_bases_keep_the_limit_too(monkeypatch):
         seen.append(num_steps)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("annealz.workflows.problem.search_bases", search)
-    monkeypatch.setattr("annealz.workflows.problem._FEW_UNITS", 0)  # no simpler way
+    monkeypatch.setattr("annealz.methods.problem.search_bases", search)
+    monkeypatch.setattr("annealz.methods.problem._FEW_UNITS", 0)  # no simpler way
     monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(1e-3, 5, 0.0))
     for limit in ({"max_seconds": 10.0}, {}, {"schedule": np.linspace(0, 1, 31)}):
         with pytest.raises(KeyboardInterrupt):
@@ -510,7 +510,7 @@ def test_what_contradicts_itself_is_refused_before_any_work(
     for name in ("plan_schedule", "forecast"):
         monkeypatch.setattr(length, name, never)
     for name in ("search_bases", "choose_second"):
-        monkeypatch.setattr(f"annealz.workflows.problem.{name}", never)
+        monkeypatch.setattr(f"annealz.methods.problem.{name}", never)
     with pytest.raises(ValueError, match=words) as refusal:
         annealz.estimate_log_z(MODEL, out=tmp_path / "r", **options)
     text = str(refusal.value)

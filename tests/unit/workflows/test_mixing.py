@@ -13,15 +13,15 @@ from matplotlib.figure import Figure
 from scipy.integrate import quad
 
 import annealz
-from annealz.core.storage.archive import load_archive, save_archive
 from annealz.engine.anneal import anneal
+from annealz.io.storage.archive import load_archive, save_archive
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
+from annealz.pilots.survey import survey
+from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.schedules import Schedule, linear, mixing, varopt
 from annealz.schedules.terrain import Terrain
 from annealz.testing import GaussianPath, PerfectKernel, assert_within_mc_error, random_rbm
-from annealz.workflows.pilots.survey import survey
-from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 from support.memory import SLOW, exact, perfect
 
 BETAS = np.linspace(0, 1, 1001)

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.estimators.kind import Kind
-from annealz.estimators.status import Status
-from annealz.paths.bases.warped import WarpedBase
-from annealz.workflows.pilots.densities import search
-from annealz.workflows.pilots.densities.evaluator import Evaluator
-from annealz.workflows.pilots.densities.necks import missed_neck, straightened, suspects
-from annealz.workflows.pilots.densities.population import Sample
-from annealz.workflows.pilots.densities.profile import profile
+from annealz.bases.warped import WarpedBase
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.status import Status
+from annealz.pilots.densities import search
+from annealz.pilots.densities.evaluator import Evaluator
+from annealz.pilots.densities.necks import missed_neck, straightened, suspects
+from annealz.pilots.densities.population import Sample
+from annealz.pilots.densities.profile import profile
 from support.counted import Counted
 
 ERROR, EFFECTS = 1.5, np.array([0.9, -1.1, 0.3, 1.6])

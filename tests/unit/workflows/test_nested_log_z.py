@@ -9,8 +9,8 @@ import pytest
 import annealz
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
+from annealz.diagnostics.kind import Kind
 from annealz.engine.anneal import Progress
-from annealz.estimators.kind import Kind
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.bumps import SMALL, WIDE, bumps
 
@@ -118,7 +118,7 @@ def test_bad_input_is_one_sentence(model, options, words: str):
 
 
 def test_many_variables_have_more_live_points_by_default():
-    from annealz.workflows.nested.log_z import _live
+    from annealz.methods.nested.log_z import _live
 
     assert (_live(None, 4, 10), _live(None, 4, 100)) == (125, 400)
     assert _live(1000, 4, 10) == 250

@@ -8,8 +8,8 @@ import pytest
 
 import annealz
 from annealz.core.devices import preferred
-from annealz.workflows import placed as module
-from annealz.workflows.placed import placed, well_placed
+from annealz.methods import placed as module
+from annealz.methods.placed import placed, well_placed
 
 SMALL = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=50)
 LARGE = annealz.LogDensity(lambda x: -jnp.sum((jnp.ones((2000, 50)) @ x) ** 2), dim=50)

@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.core.registry.schedules import SCHEDULES, has_pilot
+from annealz.bases import BernoulliBase
+from annealz.io.registry.schedules import SCHEDULES, has_pilot
 from annealz.kernels import BlockGibbs
+from annealz.methods.annealing.log_z import estimate_log_z
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
+from annealz.pilots.plan import pilot_sweeps, plan_schedule
+from annealz.pilots.survey_mixing import LEAST_BUDGET
 from annealz.schedules import Schedule, linear, sm08
 from annealz.testing import assert_within_mc_error, random_rbm
-from annealz.workflows.log_z import estimate_log_z
-from annealz.workflows.pilots.plan import pilot_sweeps, plan_schedule
-from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET
 from support.kernels import BiasedGibbs
 
 MODEL = random_rbm(4, 6, 0.6, 11)
@@ -33,7 +33,7 @@ names = pytest.mark.parametrize("name", SCHEDULES.names())
 @pytest.fixture(autouse=True)
 def _small_knots(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gms13 pilot at the paper's size takes a minute; 60 sweeps a knot will do here."""
-    monkeypatch.setattr("annealz.workflows.pilots.plan._num_updates", lambda pilot_scale: 60)
+    monkeypatch.setattr("annealz.pilots.plan._num_updates", lambda pilot_scale: 60)
 
 
 def test_the_names_are_mixing_and_those_of_the_paper():
@@ -84,7 +84,7 @@ def test_every_name_estimates_log_z(name: str, seed: int):
 
 def test_the_pilot_of_the_paper_is_charged():
     """As the names are documented: 100,000 sweeps, and 60,000,000 at knots."""
-    from annealz.workflows.pilots import plan
+    from annealz.pilots import plan
 
     assert pilot_sweeps("varopt", TOTAL) == 1000 * 100
     assert plan._KNOTS == {"num_knots": 10, "num_chains": 1000}
@@ -114,7 +114,7 @@ def test_the_gms13_pilot_scales(monkeypatch: pytest.MonkeyPatch):
 )
 def test_unknown_names_list_all(name: str, monkeypatch: pytest.MonkeyPatch):
     for pilot in ("survey", "survey_knots", "survey_mixing"):  # none is run first
-        monkeypatch.setattr(f"annealz.workflows.pilots.plan.{pilot}", None)
+        monkeypatch.setattr(f"annealz.pilots.plan.{pilot}", None)
     with pytest.raises(ValueError, match="unknown schedule") as caught:
         plan_schedule(name, PATH, BlockGibbs(), num_steps=50)
     for known in SCHEDULES.names():
@@ -122,7 +122,7 @@ def test_unknown_names_list_all(name: str, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_infeasible_limits_are_refused_before_the_pilot(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("annealz.workflows.pilots.plan.survey", None)
+    monkeypatch.setattr("annealz.pilots.plan.survey", None)
     for call in (
         lambda: plan_schedule("varopt-0.009", PATH, BlockGibbs(), num_steps=50),
         lambda: estimate_log_z(MODEL, schedule="varopt-0.009", num_steps=50),
@@ -209,9 +209,7 @@ def relative_z(seed: int, num_seeds: int, num_steps: int, name: str) -> tuple[fl
 
 @pytest.fixture
 def _small_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "annealz.workflows.pilots.plan._PILOT", {"num_steps": 100, "num_chains": 100}
-    )
+    monkeypatch.setattr("annealz.pilots.plan._PILOT", {"num_steps": 100, "num_chains": 100})
 
 
 @pytest.mark.usefixtures("_small_pilot")

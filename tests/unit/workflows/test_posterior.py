@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import annealz
+from annealz.methods.posterior import Posterior
 from annealz.testing import assert_within_mc_error
-from annealz.workflows.posterior import Posterior
 from support.conjugate import OPTIONS, conjugate, log_evidence, means, posterior_moments
 
 NUM_SEEDS = 20

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from annealz.bases import BernoulliBase
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.small import SmallSteps
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath, programs
-from annealz.paths.bases import BernoulliBase
+from annealz.pilots import run_at_beta as module
 from annealz.testing import random_rbm
-from annealz.workflows.pilots import run_at_beta as module
 from support import emulate_cuda
 
 PATH = GeometricPath(BernoulliBase.uniform(20), random_rbm(6, 20, 0.5))

@@ -9,18 +9,18 @@ import pytest
 from scipy import stats
 
 import annealz
+from annealz.cli.main import _status
 from annealz.core.weights import flattened, log_mean, resample
-from annealz.estimators.diagnostics import judge
-from annealz.estimators.kind import Kind
-from annealz.estimators.stated import stated_interval, stated_std_err
-from annealz.estimators.status import Status
+from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.stated import stated_interval, stated_std_err
+from annealz.diagnostics.status import Status
+from annealz.methods.annealing.estimate import Estimate
+from annealz.methods.annealing.second_opinion import Probe, probed_chains
 from annealz.models.formats import save_rbm
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.testing import assert_within_mc_error
-from annealz.views.cli.main import _status
 from annealz.views.report import render_report
-from annealz.workflows.estimate import Estimate
-from annealz.workflows.second_opinion import Probe, probed_chains
 from support.opinions import AGREES, GOOD, HIGHER, LOWER, opinion, pieces, weights
 from support.systems import EXACT, FERROMAGNET
 
@@ -340,7 +340,7 @@ def test_a_second_opinion_in_json(doubted: Estimate):
 
 
 def test_the_command_line_without_a_second_opinion(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("annealz.views.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     save_rbm(tmp_path / "m.npz", FERROMAGNET)
     words = ["estimate", "m.npz", "--steps", "200", "--chains", "100", "--quiet"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.methods.annealing.log_z import choose_problem
 from annealz.testing import assert_within_mc_error, random_rbm
-from annealz.workflows.log_z import choose_problem
 
 MODEL = random_rbm(4, 6)
 

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 import annealz
+from annealz.bases import BernoulliBase
+from annealz.cli.main import _status
 from annealz.core.weights import delta_std_err
 from annealz.engine import blocks
 from annealz.engine.anneal import anneal
 from annealz.kernels import BlockGibbs
 from annealz.models.formats import save_rbm
 from annealz.paths import GeometricPath
-from annealz.paths.bases import BernoulliBase
+from annealz.pilots import sizing
+from annealz.pilots.sizing import Forecast, forecast, more_chains
+from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules import linear, mixing
 from annealz.testing import random_rbm
-from annealz.views.cli.main import _status
-from annealz.workflows.pilots import sizing
-from annealz.workflows.pilots.sizing import Forecast, forecast, more_chains
-from annealz.workflows.pilots.survey_mixing import survey_mixing
 
 MODEL = random_rbm(6, 9, 0.8, seed=4)
 HARD = random_rbm(6, 9, 3.0, seed=4)

@@ -9,6 +9,7 @@ from annealz.engine.anneal import anneal
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.paths.abstract import AbstractPath
+from annealz.pilots.survey import survey, survey_knots
 from annealz.schedules import linear
 from annealz.schedules.terrain import Terrain
 from annealz.testing import (
@@ -19,7 +20,6 @@ from annealz.testing import (
     spins_moments,
     spins_path,
 )
-from annealz.workflows.pilots.survey import survey, survey_knots
 
 NUM_SEEDS = 20
 STEPS, CHAINS = 40, 1000

@@ -16,19 +16,19 @@ from annealz.engine.resampling import ancestors
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.paths.abstract import AbstractPath
+from annealz.pilots import visits
+from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
+from annealz.pilots.visits import Seen
 from annealz.schedules.terrain import Terrain
 from annealz.testing import (
     GaussianPath,
     PerfectKernel,
     assert_within_mc_error,
 )
-from annealz.workflows.pilots import visits
-from annealz.workflows.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
-from annealz.workflows.pilots.visits import Seen
 from support.memory import EASY, SLOW, STUCK, exact, lag_one, perfect
 from support.systems import marginals
 
-MODULE = importlib.import_module("annealz.workflows.pilots.survey_mixing")
+MODULE = importlib.import_module("annealz.pilots.survey_mixing")
 
 
 def errors(terrain: Terrain, path: GeometricPath) -> tuple[np.ndarray, np.ndarray]:

@@ -12,10 +12,10 @@ from numpyro.infer import MCMC, NUTS
 from scipy import stats
 
 import annealz
-from annealz.estimators.two_sided import judge_two_sided
+from annealz.diagnostics.two_sided import judge_two_sided
 from annealz.models.parameters import Parameters
+from annealz.pilots.trace_draws import base_of_rows, rows_of_trace, spread_over
 from annealz.testing import assert_within_mc_error, random_rbm
-from annealz.workflows.pilots.trace_draws import base_of_rows, rows_of_trace, spread_over
 from support.conjugate import OPTIONS, PARAMETERS, conjugate, log_evidence, posterior_moments
 
 CHAINS, DRAWS = 4, 400

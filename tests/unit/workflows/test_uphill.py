@@ -6,9 +6,9 @@ import pytest
 from scipy.optimize import minimize, rosen
 
 import annealz
-from annealz.workflows.pilots.densities import uphill as module
-from annealz.workflows.pilots.densities.evaluator import Evaluator
-from annealz.workflows.pilots.densities.uphill import uphill
+from annealz.pilots.densities import uphill as module
+from annealz.pilots.densities.evaluator import Evaluator
+from annealz.pilots.densities.uphill import uphill
 
 
 def wells(x):
@@ -106,7 +106,7 @@ def test_a_search_that_comes_to_what_is_known_ends_there():
 
 def test_a_mode_is_known_where_the_density_is_its_gaussian():
     """A needle inside a wide mode is another mode, however near."""
-    from annealz.workflows.pilots.densities.modes import find_modes
+    from annealz.pilots.densities.modes import find_modes
 
     def fn(x):
         wide, needle = -0.5 * jnp.sum(x**2), 6 - 0.5 * jnp.sum((x - 0.5) ** 2) / 1e-4
@@ -121,7 +121,7 @@ def test_a_mode_is_known_where_the_density_is_its_gaussian():
 
 def test_a_search_ends_early_only_where_it_is_drawn_to_the_mode():
     """The same value with the gradient of another mode leads elsewhere."""
-    from annealz.workflows.pilots.densities.modes import find_modes
+    from annealz.pilots.densities.modes import find_modes
 
     evaluator = Evaluator(annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 3) ** 2), dim=2))
     (mode,) = find_modes(evaluator, np.zeros((1, 2)))
@@ -134,7 +134,7 @@ def test_a_search_ends_early_only_where_it_is_drawn_to_the_mode():
 
 def test_a_far_mode_of_no_account_does_not_stand_for_a_kinked_top():
     """At the top the second derivative has the wrong sign; the mode far away is 30 nats lower."""
-    from annealz.workflows.pilots.densities.modes import find_modes
+    from annealz.pilots.densities.modes import find_modes
 
     def fn(x):
         t = jnp.abs(x[0])

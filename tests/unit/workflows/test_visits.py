@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from annealz.bases import BernoulliBase
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.core.weights import effective_sample_size, log_mean
@@ -11,11 +12,10 @@ from annealz.engine.gpu.small import SmallSteps
 from annealz.kernels import BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath, programs
-from annealz.paths.bases import BernoulliBase
+from annealz.pilots import visits as module
+from annealz.pilots.run_at_beta import run_at_beta
+from annealz.pilots.visits import Leg, Population, visit
 from annealz.testing import assert_within_mc_error, random_rbm
-from annealz.workflows.pilots import visits as module
-from annealz.workflows.pilots.run_at_beta import run_at_beta
-from annealz.workflows.pilots.visits import Leg, Population, visit
 from support import emulate_cuda
 
 MODEL = random_rbm(6, 20, 1.0)

@@ -13,10 +13,10 @@ from concurrent.futures import CancelledError
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from annealz.core.storage.optional import need
 from annealz.engine.cluster import tasks
 from annealz.engine.cluster.lost import LostCluster
 from annealz.engine.cluster.packing import pack
+from annealz.io.storage.optional import need
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
-from annealz.core.reading.budget import Budget
-from annealz.core.reading.refusal import Refusal
-from annealz.core.reading.regular import check_regular, open_regular
-from annealz.core.reading.words import listed, shown, told
-from annealz.core.storage.optional import need
+from annealz.io.reading.budget import Budget
+from annealz.io.reading.refusal import Refusal
+from annealz.io.reading.regular import check_regular, open_regular
+from annealz.io.reading.words import listed, shown, told
+from annealz.io.storage.optional import need
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.julia import HEADER, model_of_julia
 from annealz.models.formats.layouts import RBMS_TYPES, read_layout

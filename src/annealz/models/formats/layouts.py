@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.core.reading.words import listed, shown
 from annealz.core.units import GaussianUnits
+from annealz.io.reading.words import listed, shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.naming import (
     command,

@@ -1,6 +1,6 @@
 """A model by its packaged name, by the import path of a Python object, or from a file of any format.
 
-The formats are listed in `core/registry/formats.py`. A file is recognised by its first bytes, and where
+The formats are listed in `io/registry/formats.py`. A file is recognised by its first bytes, and where
 they do not say, or another package claims it, by its ending. The names of its arrays give the layout
 (`layouts.py`).
 """
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from annealz.core.names import packaged_models
-from annealz.core.reading.regular import open_regular
-from annealz.core.reading.words import shown
-from annealz.core.registry.formats import FORMATS, FileFormat
-from annealz.core.registry.plugins import call
+from annealz.io.reading.regular import open_regular
+from annealz.io.reading.words import shown
+from annealz.io.registry.formats import FORMATS, FileFormat
+from annealz.io.registry.plugins import call
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import rbm_of
 from annealz.models.formats.naming import MappedFile, parse_map

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annealz.core.reading.words import listed, shown
+from annealz.io.reading.words import listed, shown
 
 if TYPE_CHECKING:
     from annealz.models.ising import Ising
@@ -68,7 +68,7 @@ def _num_states(arrays: Mapping[str, np.ndarray]) -> int | None:
 
 def _frequencies(arrays: Mapping[str, np.ndarray], model: Potts) -> np.ndarray | None:
     """Of the states in the data, where the file has them."""
-    from annealz.paths.bases.categorical import CategoricalBase
+    from annealz.bases.categorical import CategoricalBase
 
     if "alignment" in arrays:
         rows = np.asarray(arrays["alignment"])

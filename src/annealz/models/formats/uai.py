@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from annealz.core.reading.budget import Budget
-from annealz.core.reading.regular import read_small
-from annealz.core.reading.words import shown
+from annealz.io.reading.budget import Budget
+from annealz.io.reading.regular import read_small
+from annealz.io.reading.words import shown
 from annealz.models.factor_graph import FactorGraph
 
 __all__ = ["evidence_part", "is_uai", "load_uai", "read_evidence", "read_uai"]

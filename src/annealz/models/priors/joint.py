@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.bases.abstract import AbstractBase
+from annealz.bases.gaussian import GaussianBase
+from annealz.bases.prior import PriorBase
 from annealz.models.layout import Layout
 from annealz.models.parameters import Parameters
 from annealz.models.priors.numpyro_variable import is_numpyro, numpyro_variable
 from annealz.models.priors.scipy_variable import is_scipy, scipy_variable
 from annealz.models.priors.variable import Variable
-from annealz.paths.bases.abstract import AbstractBase
-from annealz.paths.bases.gaussian import GaussianBase
-from annealz.paths.bases.prior import PriorBase
 
 __all__ = ["JointPrior", "normal_base"]
 

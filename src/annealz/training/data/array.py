@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.core.reading.npy import load_npy
-from annealz.core.storage.archive import load_archive
+from annealz.io.reading.npy import load_npy
+from annealz.io.storage.archive import load_archive
 from annealz.training.data.idx import read_idx
 
 __all__ = ["read_array", "read_data"]

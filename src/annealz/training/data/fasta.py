@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annealz.core.reading.budget import Budget
-from annealz.core.reading.refusal import Refusal
-from annealz.core.reading.regular import open_regular
-from annealz.core.reading.words import shown
+from annealz.io.reading.budget import Budget
+from annealz.io.reading.refusal import Refusal
+from annealz.io.reading.regular import open_regular
+from annealz.io.reading.words import shown
 
 __all__ = ["ALPHABETS", "Sequences", "is_fasta", "read_fasta"]
 

@@ -11,9 +11,9 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from annealz.core.reading.budget import Budget
-from annealz.core.reading.regular import open_regular
-from annealz.core.reading.words import shown, told
+from annealz.io.reading.budget import Budget
+from annealz.io.reading.regular import open_regular
+from annealz.io.reading.words import shown, told
 
 __all__ = ["read_idx"]
 

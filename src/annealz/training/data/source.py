@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from annealz.core.random import derive_seed
-from annealz.core.reading.fields import Field, Record, line, one_of, optional, text
+from annealz.io.reading.fields import Field, Record, line, one_of, optional, text
 from annealz.training.data.array import read_data
 from annealz.training.data.binarise import binarise
 from annealz.training.data.mnist import load_mnist

@@ -21,7 +21,7 @@ from annealz.views.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from annealz.workflows.compare import Comparison
+    from annealz.results.compare import Comparison
 
 __all__ = [
     "plot_comparison",

@@ -1,4 +1,4 @@
-"""Picture of how log Z settled as chains were added (`annealz.estimators.convergence`)."""
+"""Picture of how log Z settled as chains were added (`annealz.diagnostics.convergence`)."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from annealz.views.plots.style import BLUE, INK, RED, legend_above, log_if_wide, new_axes, tidy
 
 if TYPE_CHECKING:
-    from annealz.workflows.estimate import Estimate
+    from annealz.methods.annealing.estimate import Estimate
 
 __all__ = ["plot_convergence"]
 

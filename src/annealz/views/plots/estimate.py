@@ -9,7 +9,7 @@ from annealz.views.plots.style import level_titles, plain
 from annealz.views.plots.weights import plot_ess, plot_weights, plot_work
 
 if TYPE_CHECKING:
-    from annealz.workflows.estimate import Estimate
+    from annealz.methods.annealing.estimate import Estimate
 
 __all__ = ["plot_estimate"]
 

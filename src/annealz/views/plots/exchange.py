@@ -20,8 +20,8 @@ from annealz.views.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from annealz.engine.exchange.result import Exchange
-    from annealz.workflows.exchange.estimate import ExchangeEstimate
+    from annealz.methods.exchange.estimate import ExchangeEstimate
+    from annealz.methods.exchange.result import Exchange
 
 __all__ = ["plot_exchange", "plot_ladder", "plot_rounds"]
 

@@ -19,7 +19,7 @@ from annealz.views.plots.style import (
 )
 
 if TYPE_CHECKING:
-    from annealz.workflows.nested.estimate import NestedEstimate
+    from annealz.methods.nested.estimate import NestedEstimate
 
 __all__ = ["plot_evidence", "plot_nested", "plot_runs"]
 

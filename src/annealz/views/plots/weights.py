@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from annealz.views.plots.style import BLUE, GREEN, INK, RED, legend_above, new_axes, tidy
 
 if TYPE_CHECKING:
-    from annealz.workflows.estimate import Estimate
+    from annealz.methods.annealing.estimate import Estimate
 
 __all__ = ["plot_ess", "plot_weights", "plot_work"]
 

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from annealz.core.registry.schedules import SCHEDULES
-from annealz.workflows.in_options import option_words
-from annealz.workflows.nested.settings import NestedSettings
-from annealz.workflows.settings import AnnealSettings, ExchangeSettings
+from annealz.io.registry.schedules import SCHEDULES
+from annealz.methods.in_options import option_words
+from annealz.methods.nested.settings import NestedSettings
+from annealz.methods.settings import AnnealSettings, ExchangeSettings
 
 __all__ = ["Again", "compare_again", "estimate_again", "exchange_again", "nested_again"]
 

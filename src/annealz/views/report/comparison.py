@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from annealz.core.registry.schedules import described
+from annealz.io.registry.schedules import described
+from annealz.results.compare import Comparison
 from annealz.views.report.again import compare_again
 from annealz.views.report.estimate import again_section, provenance_rows
 from annealz.views.report.page import figures, items, page, section, table, tag
 from annealz.views.report.picture import picture
-from annealz.workflows.compare import Comparison
 
 __all__ = ["comparison_page"]
 

@@ -4,17 +4,17 @@ import datetime
 
 import numpy as np
 
-from annealz.core.registry.schedules import described
-from annealz.estimators.diagnostics import pareto_k_limit
-from annealz.estimators.islands import IslandJudgement
-from annealz.estimators.status import Status
+from annealz.diagnostics.diagnostics import pareto_k_limit
+from annealz.diagnostics.islands import IslandJudgement
+from annealz.diagnostics.status import Status
+from annealz.io.registry.schedules import described
+from annealz.methods.annealing.advice import advice_of
+from annealz.methods.annealing.estimate import Estimate
 from annealz.schedules.schedule import Schedule
 from annealz.views.report.again import Again, estimate_again
 from annealz.views.report.page import Html, code, figures, items, join, page, section, table, tag
 from annealz.views.report.picture import picture
 from annealz.views.report.remark import remark
-from annealz.workflows.advice import advice_of
-from annealz.workflows.estimate import Estimate
 
 __all__ = ["again_section", "estimate_page", "provenance_rows"]
 

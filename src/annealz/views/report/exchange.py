@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from annealz.estimators.status import Status
+from annealz.diagnostics.status import Status
+from annealz.methods.annealing.advice import advice_of
+from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.views.report.again import exchange_again
 from annealz.views.report.estimate import again_section, provenance_rows
 from annealz.views.report.page import Html, code, figures, items, join, page, section, table, tag
 from annealz.views.report.picture import picture
 from annealz.views.report.remark import remark
-from annealz.workflows.advice import advice_of
-from annealz.workflows.exchange.estimate import ExchangeEstimate
 
 __all__ = ["exchange_page"]
 

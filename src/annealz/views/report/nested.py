@@ -1,12 +1,12 @@
 """The page of an estimate by nested sampling."""
 
-from annealz.estimators.status import Status
+from annealz.diagnostics.status import Status
+from annealz.methods.nested.estimate import NestedEstimate
 from annealz.views.report.again import nested_again
 from annealz.views.report.estimate import again_section, provenance_rows
 from annealz.views.report.page import Html, code, figures, items, join, page, section, table, tag
 from annealz.views.report.picture import picture
 from annealz.views.report.remark import remark
-from annealz.workflows.nested.estimate import NestedEstimate
 
 __all__ = ["nested_page"]
 

@@ -1,10 +1,10 @@
 """A note on a page: what was found, and in bold what to do about it."""
 
-from annealz.estimators.advice import Advice
-from annealz.estimators.finding import Finding
-from annealz.estimators.note import Note
+from annealz.diagnostics.advice import Advice
+from annealz.diagnostics.finding import Finding
+from annealz.diagnostics.note import Note
+from annealz.methods.in_options import in_options
 from annealz.views.report.page import Html, join, tag
-from annealz.workflows.in_options import in_options
 
 __all__ = ["remark"]
 

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from annealz.core.storage.files import write_atomic
+from annealz.io.storage.files import write_atomic
+from annealz.methods.annealing.estimate import Estimate
+from annealz.methods.exchange.estimate import ExchangeEstimate
+from annealz.methods.nested.estimate import NestedEstimate
+from annealz.results.compare import Comparison
 from annealz.views.report.comparison import comparison_page
 from annealz.views.report.estimate import estimate_page
 from annealz.views.report.exchange import exchange_page
 from annealz.views.report.nested import nested_page
-from annealz.workflows.compare import Comparison
-from annealz.workflows.estimate import Estimate
-from annealz.workflows.exchange.estimate import ExchangeEstimate
-from annealz.workflows.nested.estimate import NestedEstimate
 
 __all__ = ["check_report", "render_report", "write_report"]
 

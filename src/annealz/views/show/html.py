@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annealz.estimators.status import Status
+from annealz.diagnostics.status import Status
 
 if TYPE_CHECKING:
-    from annealz.engine.exchange.result import Exchange
+    from annealz.diagnostics.two_sided import TwoSided
     from annealz.engine.run import Run
-    from annealz.estimators.two_sided import TwoSided
+    from annealz.methods.annealing.estimate import Estimate
+    from annealz.methods.exchange.estimate import ExchangeEstimate
+    from annealz.methods.exchange.result import Exchange
+    from annealz.methods.nested.estimate import NestedEstimate
+    from annealz.methods.posterior import Posterior
+    from annealz.results.bayes_factor import BayesFactor
+    from annealz.results.compare import Comparison
+    from annealz.results.entropy import Entropy
+    from annealz.results.likelihood import Likelihood
+    from annealz.results.model_table import ModelTable
     from annealz.schedules.schedule import Schedule
     from annealz.schedules.terrain import Terrain
-    from annealz.workflows.bayes_factor import BayesFactor
-    from annealz.workflows.compare import Comparison
-    from annealz.workflows.entropy import Entropy
-    from annealz.workflows.estimate import Estimate
-    from annealz.workflows.exchange.estimate import ExchangeEstimate
-    from annealz.workflows.likelihood import Likelihood
-    from annealz.workflows.model_table import ModelTable
-    from annealz.workflows.nested.estimate import NestedEstimate
-    from annealz.workflows.posterior import Posterior
 
 __all__ = [
     "bayes_factor_html",
@@ -107,7 +107,7 @@ def entropy_html(entropy: Entropy) -> str:
 
 
 def posterior_html(posterior: Posterior) -> str:
-    from annealz.workflows.posterior import first_rows
+    from annealz.methods.posterior import first_rows
 
     number = f"{posterior.num_draws:,} weighted draws, ESS {posterior.ess:.1f}"
     rows = first_rows(posterior.rows())
@@ -149,8 +149,8 @@ def two_sided_html(both: TwoSided) -> str:
 
 
 def run_html(run: Run) -> str:
-    from annealz.estimators.diagnostics import judge
-    from annealz.estimators.islands import judge_islands
+    from annealz.diagnostics.diagnostics import judge
+    from annealz.diagnostics.islands import judge_islands
 
     is_alone = run.island_size is None
     found = judge(run.log_weights) if is_alone else judge_islands(run.island_log_means)

@@ -1,0 +1,29 @@
+"""Tractable distributions to start from: exact samples and exact log Z."""
+
+from typing import TYPE_CHECKING
+
+from annealz.core.later import later
+
+if TYPE_CHECKING:
+    from annealz.bases.abstract import AbstractBase as AbstractBase
+    from annealz.bases.bernoulli import BernoulliBase as BernoulliBase
+    from annealz.bases.categorical import CategoricalBase as CategoricalBase
+    from annealz.bases.choose import choose_base as choose_base
+    from annealz.bases.gaussian import GaussianBase as GaussianBase
+    from annealz.bases.gaussian_mixture import GaussianMixtureBase as GaussianMixtureBase
+    from annealz.bases.mixture import MixtureBase as MixtureBase
+    from annealz.bases.prior import PriorBase as PriorBase
+else:
+    __getattr__ = later(
+        __name__,
+        {
+            "abstract": "AbstractBase",
+            "bernoulli": "BernoulliBase",
+            "categorical": "CategoricalBase",
+            "choose": "choose_base",
+            "gaussian": "GaussianBase",
+            "gaussian_mixture": "GaussianMixtureBase",
+            "mixture": "MixtureBase",
+            "prior": "PriorBase",
+        },
+    )

@@ -1,0 +1,168 @@
+"""A mixture of products fitted to draws: EM, with the number of components chosen on draws held out.
+
+With draws x_i of weights o_i, component k of weight pi_k and natural parameters lambda_k,
+
+    E    q_ik ∝ pi_k exp(lambda_k.e(x_i) - A(lambda_k))
+    M    pi_k ∝ sum_i o_i q_ik + 1
+         mean_k = (sum_i o_i q_ik e(x_i) + s mean) / (sum_i o_i q_ik + s),     weights scaled to their ESS
+
+Each mean is drawn towards the common one by s draws' worth: few draws in many dimensions make components
+that are too narrow, and a base narrower than the target costs more than one that is too wide. Half of the
+draws choose the number of components and s; the smallest number is taken whose likelihood on them is not
+clearly below the best. A mixture has one component more, the product of the common means, with a quarter
+of the weight: chains from there reach what no draw has shown. (With a tenth, modes of some per cent that
+the draws lacked were missed: log Z was 0.02 to 0.1 low, at errors of 0.002 to 0.025.) Whatever is fitted,
+an estimate that starts from it is unbiased: a poor fit costs variance only.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from annealz.bases.mixture import MixtureBase
+from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits
+
+__all__ = ["fit_mixture"]
+
+_NUMBERS = (1, 2, 4, 8, 16)
+_PULLS = (2.0, 8.0, 32.0)  # s
+_RESTARTS = 2
+_MOST_ROUNDS = 40
+_GAIN = 1e-3  # of the mean log-likelihood, below which EM has converged
+_CLEARLY = 0.1  # nats per draw
+_COMMON = 0.25  # weight of the product of the common means
+_LEAST_PART = 4  # effective draws for a component
+
+
+class _Fit(NamedTuple):
+    score: float
+    weights: np.ndarray
+    logits: np.ndarray
+
+
+def fit_mixture(
+    units: AbstractUnits,
+    draws: np.ndarray,
+    draw_weights: np.ndarray,
+    *,
+    most: int = _NUMBERS[-1],
+    seed: int = 0,
+    name: str = "mixture",
+) -> MixtureBase:
+    """The mixture that describes these draws (draws, units) of these weights, summing to one.
+
+    It has at most so many components, and the common one.
+    """
+    encoded = np.asarray(units.encode(np.asarray(draws, np.float32)))
+    weights = np.asarray(draw_weights, np.float64)
+    encoded, weights = encoded[weights > 0], weights[weights > 0]  # so that neither half is empty
+    weights = weights / weights.sum()
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(len(encoded))
+    train, test = order[::2], order[1::2]
+    effective = 1 / (weights**2).sum()
+    tried: list[tuple[int, float, np.ndarray]] = []
+    share = weights[test] / weights[test].sum()
+    best = -np.inf
+    for number in _NUMBERS:
+        if number > 1 and (number > most or effective / 2 < _LEAST_PART * number):
+            break
+        before = best
+        for pull in _PULLS:
+            fit = _em(units, encoded[train], weights[train], number, pull, generator)
+            tried.append((number, pull, _log_density(units, encoded[test], fit)))
+            best = max(best, float(share @ tried[-1][2]))
+        if best <= before:  # more components no longer help
+            break
+    scores = np.array([share @ values for _, _, values in tried])
+    best = tried[int(scores.argmax())][2]
+    error = [np.sqrt((share**2 * (values - best) ** 2).sum()) for _, _, values in tried]
+    near = scores > scores.max() - np.maximum(_CLEARLY, error)
+    number = min(number for (number, _, _), is_near in zip(tried, near, strict=True) if is_near)
+    pull = max(
+        (score, pull)
+        for (count, pull, _), score in zip(tried, scores, strict=True)
+        if count == number
+    )[1]
+    fit = _em(units, encoded, weights, number, pull, generator)
+    shares, logits = fit.weights / fit.weights.sum(), fit.logits
+    if number > 1:
+        common = _natural(units, _common_mean(units, encoded, weights * effective))
+        shares = np.concatenate([[_COMMON], (1 - _COMMON) * shares])
+        logits = np.concatenate([common[None], logits])
+    return MixtureBase.of_units(units, logits, shares, name)
+
+
+def _em(units, encoded, weights, number: int, pull: float, generator) -> _Fit:
+    """The best of some starts."""
+    size = 1 / ((weights / weights.sum()) ** 2).sum()
+    counts = weights / weights.sum() * size  # as many as are effective
+    common = _common_mean(units, encoded, counts)
+    best: _Fit | None = None
+    for _ in range(1 if number == 1 else _RESTARTS):
+        centres = encoded[_spread_out(encoded, counts, number, generator)]
+        means = 0.5 * centres + 0.5 * common
+        shares, fit, last = np.full(number, 1 / number), None, -np.inf
+        for _ in range(_MOST_ROUNDS):
+            fit = _Fit(0.0, shares, _natural(units, means))
+            terms = _terms(units, encoded, fit)
+            total = np.asarray(logsumexp(terms, axis=1))
+            score = float((counts / size) @ total)
+            fit = fit._replace(score=score)
+            if number == 1 and np.isfinite(last):
+                break
+            if score - last < _GAIN:
+                break
+            last = score
+            parts = counts[:, None] * np.exp(terms - total[:, None])  # (draws, components)
+            held = parts.sum(0)
+            shares = (held + 1) / (size + number)
+            sums = parts.T.astype(np.float32) @ encoded  # in single precision, twice as fast
+            if not units.is_real:
+                sums = np.minimum(sums, held[:, None])  # which rounding may exceed
+            means = (sums + pull * common) / (held + pull)[:, None]
+        assert fit is not None
+        best = fit if best is None or fit.score > best.score else best
+    assert best is not None
+    return best
+
+
+def _spread_out(encoded, counts, number: int, generator) -> list[int]:
+    """Draws far from each other (k-means++)."""
+    chosen = [int(generator.choice(len(encoded), p=counts / counts.sum()))]
+    distance = np.full(len(encoded), np.inf)
+    while len(chosen) < number:
+        distance = np.minimum(distance, ((encoded - encoded[chosen[-1]]) ** 2).sum(1))
+        chances = counts * distance
+        total = chances.sum()
+        chances = chances / total if total > 0 else counts / counts.sum()
+        chosen.append(int(generator.choice(len(encoded), p=chances)))
+    return chosen
+
+
+def _common_mean(units, encoded, counts) -> np.ndarray:
+    """Over all draws, strictly inside the range of the means."""
+    total = counts.sum()
+    if isinstance(units, GaussianUnits):
+        return counts @ encoded / total
+    states = 2 if isinstance(units, BernoulliUnits) else units.num_states
+    return (counts @ encoded + 1) / (total + states)
+
+
+def _natural(units, means: np.ndarray) -> np.ndarray:
+    if isinstance(units, GaussianUnits):
+        return means / np.asarray(units.scale, np.float64) ** 2
+    if isinstance(units, BernoulliUnits):
+        return np.log(means) - np.log1p(-means)
+    return units.natural(means)
+
+
+def _terms(units, encoded, fit: _Fit) -> np.ndarray:
+    free = units.exact_log_z(fit.logits)
+    return np.log(fit.weights) + encoded @ fit.logits.T.astype(np.float32) - free
+
+
+def _log_density(units, encoded, fit: _Fit) -> np.ndarray:
+    """Without r(x), which no fit changes."""
+    return np.asarray(logsumexp(_terms(units, encoded, fit), axis=1))

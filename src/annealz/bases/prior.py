@@ -1,0 +1,63 @@
+"""The base that is a prior: exact draws, a normalised density in unconstrained coordinates.
+
+    log p_A(x) = log prior(theta(x)) + log |d theta / dx|,        log Z_A = 0
+
+Draws come from keys of JAX's own generator, one per chain (`Bits.keys`), so that they too are functions of
+(seed, purpose, chain, step) alone.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from annealz.bases.abstract import AbstractBase
+from annealz.core.random import Bits
+from annealz.io.storage.program import program_digest
+
+__all__ = ["PriorBase"]
+
+
+class PriorBase(AbstractBase):
+    """A prior as functions of one position: a draw (dim,) from a key, and the normalised log density.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> base = annealz.PriorBase(  # a gamma variable of shape 2, by its logarithm
+    ...     lambda key: jax.random.loggamma(key, 2.0, (1,)),
+    ...     lambda x: (2 * x - jnp.exp(x)).sum(),
+    ...     dim=1,
+    ... )
+    >>> base.log_z, base.log_density(jnp.zeros((3, 1))).tolist()
+    (0.0, [-1.0, -1.0, -1.0])
+    """
+
+    draw: Callable[[Array], Array]
+    log_prob: Callable[[Array], Array]
+    dim: int = eqx.field(static=True)
+    name: str = eqx.field(static=True, default="prior")
+    offset: Float[Array, ""] | None = None
+    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
+
+    @property
+    def log_z(self) -> float:
+        return 0.0
+
+    def sample(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
+        return jax.vmap(self.draw)(bits.keys(draw))
+
+    def log_density(self, x: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
+        rows = jax.vmap(self.log_prob)(x.reshape(-1, self.dim))
+        return rows.reshape(x.shape[:-1])
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of the programs of its functions."""
+        draw = jax.make_jaxpr(self.draw)(jax.random.key(0))
+        log_prob = jax.make_jaxpr(self.log_prob)(jnp.zeros(self.dim, jnp.float32))
+        return program_digest(f"prior {self.dim}", draw, log_prob)

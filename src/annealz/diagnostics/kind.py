@@ -1,0 +1,372 @@
+"""What can be found about an estimate: every kind with its words, and its remedy if it has a fixed one.
+
+A kind that is fatal makes the status `unreliable`; the others only inform.
+"""
+
+import enum
+from string import Formatter
+
+from annealz.diagnostics.remedy import Remedy
+
+__all__ = ["Kind"]
+
+_LOW = "log Z is probably underestimated and its error too small"
+_EXACT_DRAWS = Remedy(words="start the reverse chains from exact draws")
+_BETTER_DRAWS = Remedy(
+    words="start the reverse chains from exact draws, or from longer chains at beta = 1"
+)
+_LARGER_ISLANDS = Remedy(words="larger islands may do better")
+_MORE_SWEEPS = Remedy(words="more sweeps may help")
+_MORE_TEMPERATURES = Remedy(words="more sweeps, more temperatures or another base may help")
+_NESTED = Remedy(method="nested", words="which can")
+_MORE_STEPS = Remedy(words="take more steps")
+_MORE_OF_ALL = Remedy(words="take more chains or steps")
+
+
+class Kind(enum.Enum):
+    """A kind of finding, as (is it fatal, words, remedy)."""
+
+    # of weights
+    TOO_FEW_CHAINS = (
+        True,
+        "chains are too few to diagnose their weights: {size}, at least {needed} are needed",
+        None,
+    )
+    HEAVY_TAIL = (
+        True,
+        f"the weights are heavy-tailed: k-hat = {{k:.2f}}, limit {{limit:.2f}}; {_LOW}",
+        None,
+    )
+    FEW_EFFECTIVE_CHAINS = (
+        True,
+        f"few chains carry the weight: ESS {{ess:.1f}} of {{size}}, at least {{needed}} are needed; {_LOW}",
+        None,
+    )
+    UNSEEN_TAIL = (
+        True,
+        "the largest weights were probably not drawn: the spread of the others predicts an ESS of "
+        f"{{predicted:.1f}}, those drawn give {{ess:.1f}}, and at least {{needed}} are needed; {_LOW}",
+        None,
+    )
+    WIDE_WEIGHTS = (
+        False,
+        "the log weights spread widely: variance {variance:.1f}, above 1; log Z may be underestimated",
+        None,
+    )
+    EXCHANGE_IS_CHEAPER = (
+        False,
+        "the pilot predicts a variance of log w of {predicted:.2g}: above 1, replica exchange has had the "
+        "smaller error at equal cost",
+        Remedy(method="exchange"),
+    )
+    HOPELESS_WEIGHTS = (
+        True,
+        "the log weights spread over thousands of nats: variance {variance:.3g}; the largest of them are "
+        "chance",
+        None,
+    )
+    MISSED_TARGET = (
+        False,
+        "the wanted standard error of {target:g} was missed: it is {std_err:.2g}",
+        Remedy(words="try more steps"),
+    )
+    OUT_OF_TIME = (
+        False,
+        "time limit of {limit:g} s reached after {done} of {wanted} chains",
+        Remedy(words="more time would narrow the error"),
+    )
+    SHORTENED = (
+        False,
+        "the time limit of {limit:g} s left {steps} of {wanted} steps",
+        None,
+    )
+    SLOW_START = (
+        False,
+        "pilots and compilation took {seconds:.1f} s, more than the time limit of {limit:g} s",
+        Remedy(words="the same again takes less, because compiled programs are kept"),
+    )
+    UNCONFIRMED = (
+        True,
+        "the time limit of {limit:g} s left no time for a second opinion from another base: nothing shows "
+        "that chains found all of the mass",
+        Remedy(
+            words="give more time; the same again takes less, because compiled programs are kept"
+        ),
+    )
+    # of islands
+    TOO_FEW_ISLANDS = (
+        True,
+        "islands are too few to diagnose: {size}, at least {needed} are needed",
+        Remedy(words="take more islands, or more chains"),
+    )
+    FEW_EFFECTIVE_ISLANDS = (
+        True,
+        "few islands carry the weight: {ess:.1f} effective of {size}, at least {needed:.1f} are needed; "
+        + _LOW,
+        _LARGER_ISLANDS,
+    )
+    WIDE_ISLANDS = (
+        True,
+        f"the islands' log means spread widely: variance {{variance:.2f}}, above {{limit:g}}; {_LOW}",
+        _LARGER_ISLANDS,
+    )
+    # of two sides
+    TOO_FEW_TWO_SIDED = (
+        True,
+        "chains are too few to join two sides: {forward} forward and {reverse} reverse, at least "
+        "{needed} of each are needed",
+        None,
+    )
+    LITTLE_OVERLAP = (
+        True,
+        "forward and reverse work hardly overlap: {forward:.1f} forward and {reverse:.1f} reverse "
+        "chains meet, at least {needed} of each are needed",
+        None,
+    )
+    NEGATIVE_GAP = (
+        True,
+        "the reverse work lies below the forward work, by {size:.3g} ± {std_err:.2g}: the reverse "
+        "draws are not from the target",
+        _BETTER_DRAWS,
+    )
+    UNEQUAL_WORK = (
+        True,
+        "forward and reverse work contradict each other ({z:+.1f} standard errors from Crooks's "
+        "theorem): the reverse draws are not from the target",
+        _BETTER_DRAWS,
+    )
+    INEXACT_DRAWS = (
+        False,
+        "the reverse draws are not exact, so the upper bound and the joint estimate are approximate: "
+        "a mode that the draws miss cannot be seen",
+        Remedy(words="compare with draws from another start"),
+    )
+    RELATED_DRAWS = (
+        True,
+        "the reverse draws may still resemble the {ancestors} forward chains that they come from ({why}), "
+        "so they do not make up for forward chains that are unreliable",
+        _EXACT_DRAWS,
+    )
+    BEYOND_REACH = (
+        True,
+        "reverse draws lie where forward chains never go: {share:.1%} of them, where fewer than one run "
+        "in a thousand would have a forward chain; the mass of that region is known from the draws only, "
+        "and they are not exact",
+        _EXACT_DRAWS,
+    )
+    WIDE_WORK = (
+        True,
+        "the work spreads too widely to join two sides: variance {variance:.3g} of the {side} work, and "
+        "{limit:g} is too much",
+        None,
+    )
+    FORWARD_IS_LOW = (
+        False,
+        "the forward estimate is {forward:.4f}, which is {difference:.3g} lower: it misses a part of the "
+        "target that the reverse draws hold",
+        Remedy(words="trust the two sides together"),
+    )
+    UNTRUSTED_DRAWS = (
+        True,
+        "the reverse draws come from replica exchange that cannot be trusted: {why}",
+        None,
+    )
+    # of a density, by its pilot
+    IMPROPER = (
+        True,
+        "the density does not fall far out along {direction}: it may have no finite integral, and log Z "
+        "then means nothing",
+        Remedy(words="check priors that are flat or missing"),
+    )
+    MISSED_MODE = (
+        True,
+        "a mode at {place} holds {share:.0f} % of the mass, and no chain of the pilot came there: "
+        "annealing cannot find it",
+        _NESTED,
+    )
+    TWO_KINDS = (
+        True,
+        "chains at the target fall into two kinds of states, {gap:.1f} nats apart, and do not change "
+        "between them: a transition of first order, which annealing cannot follow",
+        _NESTED,
+    )
+    MISSED_NECK = (
+        True,
+        "{share:.0f} % of the mass lies {side} {name} = {place:.3g}, by Laplace's approximation along it, "
+        "and chains of the pilot have {own:.0f} % there: a neck, where others have no room to move",
+        Remedy(words="a non-centred form of the density opens it"),
+    )
+    SLOW_CHAINS = (
+        True,
+        "chains mix slowly along the path: the pilot predicts a variance of log w of {predicted:.2g} over "
+        "{steps} steps, above 1, whatever the weights show",
+        Remedy(words="more steps, or variables that depend less on each other, may help"),
+    )
+    ROUNDED_DENSITY = (
+        True,
+        "the log density is known to {rounding:.2g} only in float32, more than a third of the error of "
+        "{std_err:.2g}",
+        Remedy(words="evaluate it in double precision, by dtype=float64"),
+    )
+    # of a factor graph
+    BLOCKED_MOVES = (
+        False,
+        "zeros of the factors leave {share:.0f} % of the variables no other state, where chains of the "
+        "pilots ended: single moves may not connect all states, and weights do not show a part that no "
+        "chain has reached",
+        Remedy(
+            words="compare with the exact value where contraction is possible, or with another base"
+        ),
+    )
+    ZERO_WEIGHT = (
+        True,
+        "no chain ended in a state of positive weight: log Z is unknown, and may be -inf",
+        Remedy(words="try more steps, or check whether factors contradict each other"),
+    )
+    SMOOTHED_MEANS = (
+        False,
+        "of the {total} means that were given as data {count} are 0 or 1: all are smoothed, as those of "
+        "{rows:,} rows",
+        None,
+    )
+    UNUSED_MEANS = (
+        False,
+        "the model's file holds {name}, as many numbers from 0 to 1 as visible units, and they are not "
+        "used",
+        Remedy(map="visible_means={name}", words="if these are the means of the data"),
+    )
+    GUESSED_NAMES = (
+        False,
+        "the names of the arrays in the model's file were guessed: {names}",
+        Remedy(map="{names}", words="or another one where this is wrong"),
+    )
+    # of a second opinion, and of the exact value
+    SECOND_IS_HIGHER = (
+        True,
+        "the second opinion, from the {base} base, is higher by {difference:.3g} ± {noise:.2g}: "
+        "{second:.4f} where the first is {first:.4f}; both can only be too low, so the "
+        "higher one is reported, as a lower bound",
+        None,
+    )
+    SECOND_IS_LOWER = (
+        True,
+        "the second opinion, from the {base} base, is lower by {difference:.3g} ± {noise:.2g}: "
+        "{second:.4f} where the first is {first:.4f}; one of them misses something, "
+        "and the higher one is the better bound",
+        None,
+    )
+    MISSED_REGION = (
+        True,
+        "chains of the second opinion, from the {base} base, ended where no chain of the first comes: "
+        "{missed:.0f} % of the mass by their weights; log Z is probably too low",
+        None,
+    )
+    CONTRADICTS_EXACT = (
+        True,
+        "the exact value is {exact:.4f}, and the estimate is off by {gap:+.4g} ± {std_err:.2g}: its chains "
+        "miss something that the weights do not show",
+        Remedy(words="use the exact value"),
+    )
+    # of a log-likelihood
+    LIKELIHOOD_IS_HIGH = (
+        True,
+        "the log-likelihood is likely an upper bound, because log Z is likely too low",
+        _MORE_STEPS,
+    )
+    LIKELIHOOD_IS_OFF = (
+        True,
+        "the log-likelihood cannot be trusted, because the two sides of log Z do not agree",
+        _MORE_STEPS,
+    )
+    BOUNDS_NOTHING = (
+        False,
+        "the conservative log-likelihood lies above the one that it should bound: annealing fits these "
+        "data better than the model does, and bounds nothing here",
+        None,
+    )
+    # of an entropy
+    FEW_EFFECTIVE_TERMS = (
+        True,
+        "few chains carry the mean log density: ESS {ess:.1f} of {size}, at least {needed} are needed; the "
+        "entropy may be off on either side, and its error too small",
+        _MORE_OF_ALL,
+    )
+    HEAVY_TERMS = (
+        True,
+        "the terms of the mean log density are heavy-tailed: k-hat = {k:.2f}, limit {limit:.2f}; the "
+        "entropy may be off on either side, and its error too small",
+        _MORE_OF_ALL,
+    )
+    # of replica exchange
+    NO_ROUND_TRIPS = (
+        True,
+        "no replica went from the base to the target and back: the target may have modes that none of "
+        "them has seen, and log Z may be far off on either side",
+        _MORE_TEMPERATURES,
+    )
+    FEW_ROUND_TRIPS = (
+        True,
+        "few replicas went from the base to the target and back: {trips} round trips in {size} "
+        "ensembles, at least {needed} are needed",
+        _MORE_TEMPERATURES,
+    )
+    UNEQUAL_HALVES = (
+        True,
+        "log Z moved between the halves of the last round, by {size:+.3g} ± {error:.2g}: the replicas "
+        "have not settled",
+        _MORE_SWEEPS,
+    )
+    UNEQUAL_ROUNDS = (
+        True,
+        "log Z moved between the last two rounds, by {size:+.3g} ± {error:.2g}: the replicas have not "
+        "settled",
+        _MORE_SWEEPS,
+    )
+    ENSEMBLES_REMEMBER = (
+        True,
+        "ensembles remember where they were: log Z of one part of the run and of the next correlate by "
+        "{correlation:.2f} over ensembles, above {limit:.2f}; some have modes that others lack, and the "
+        "error may be too small",
+        Remedy(words="more sweeps or another base may help"),
+    )
+
+    # of nested sampling
+    RUNS_DISAGREE = (
+        True,
+        "independent runs disagree: log Z of {size} runs differs by up to {spread:.3g} ± {error:.2g}; live "
+        "points have lost modes, or their walks are too short",
+        None,
+    )
+    UNREACHED_PEAK = (
+        True,
+        "uphill from live points the likelihood rises {gap:.1f} nats above the highest of them, and they "
+        "did not come there: a mode is lost",
+        None,
+    )
+    OUT_OF_EVALUATIONS = (
+        True,
+        "the limit of {limit:,} evaluations was reached while live points held {share:.0%} of the evidence "
+        "so far: log Z may be far too low",
+        None,
+    )
+    STILL_RISING = (
+        True,
+        "the likelihood still rises where the prior mass has shrunk by {shrinkage:.0f} nats, as far as "
+        "positions can be resolved: the density may be improper, unbounded, or wider than the prior",
+        Remedy(words="check the density, or take a wider prior"),
+    )
+    FAILED_SLICES = (
+        True,
+        "slices found no new point: {failed:,} of {size:,}; walks stay where they are, and log Z may be "
+        "off on either side",
+        None,
+    )
+    NAN_LIKELIHOOD = (
+        True,
+        "the density was NaN at {size:,} positions, which were taken as a likelihood of zero",
+        Remedy(words="return a number or -inf everywhere"),
+    )
+
+    def __init__(self, is_fatal: bool, words: str, remedy: Remedy | None):
+        self.is_fatal, self.words, self.remedy = is_fatal, words, remedy
+        self.names = frozenset(name for _, name, _, _ in Formatter().parse(words) if name)

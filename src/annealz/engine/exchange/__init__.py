@@ -1,1 +1,0 @@
-"""Replica exchange (parallel tempering) along a path."""

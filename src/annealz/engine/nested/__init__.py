@@ -1,1 +1,0 @@
-"""Nested sampling: live points that rise with the likelihood, by BlackJAX's nested slice sampling."""

@@ -1,0 +1,1 @@
+"""Annealed importance sampling."""

@@ -1,0 +1,95 @@
+"""The folder of one run of replica exchange: that of `folder.py`, with other arrays in run.npz.
+
+schedule.json holds the first ladder, run.npz the rounds and the draws.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from annealz.engine.run_arrays import RUN
+from annealz.io.reading.arrays import real_numbers
+from annealz.io.reading.fields import Record
+from annealz.io.storage.files import write_atomic
+from annealz.io.storage.record import load_record
+from annealz.methods.exchange.result import Exchange, Round
+from annealz.methods.folder import RunFolder
+from annealz.methods.settings import ExchangeSettings
+
+__all__ = ["ExchangeFolder", "exchange_from_arrays", "exchange_to_arrays", "is_exchange"]
+
+EXCHANGE = Record("the record of a run of replica exchange", (*RUN.fields[:5], RUN.fields[-1]))
+_OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
+
+
+class ExchangeFolder(RunFolder):
+    """One folder, one run of replica exchange."""
+
+    def finish_exchange(self, result: Exchange, record: dict[str, Any]) -> None:
+        """Save what came out, and drop what led to it."""
+        write_atomic(self.path / "estimate.json", json.dumps(record, indent=1))
+        self._save("run.npz", *exchange_to_arrays(result))
+        for file in self.path.glob("checkpoint*.npz"):
+            file.unlink(missing_ok=True)
+
+    def own_settings(self) -> ExchangeSettings:
+        """What run.json holds; a run of another kind is refused."""
+        settings = self.settings()
+        if not isinstance(settings, ExchangeSettings):
+            raise ValueError(f"the run in {self.path} is not one of replica exchange.")
+        return settings
+
+    def exchange(self) -> Exchange:
+        """The finished run."""
+        return exchange_from_arrays(*self._load("run.npz"))
+
+
+def is_exchange(folder: RunFolder) -> bool:
+    """Whether the folder holds a run of replica exchange."""
+    record = folder.path / "run.json"
+    return record.is_file() and load_record(record).get("method") == "exchange"
+
+
+def exchange_to_arrays(result: Exchange) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The result as named arrays, one row per round, and a JSON record."""
+    arrays = {name: np.stack([getattr(one, name) for one in result.rounds]) for name in _OF_ROUNDS}
+    arrays["num_sweeps"] = np.array([one.num_sweeps for one in result.rounds])
+    arrays["draws"] = result.draws
+    meta = {
+        "log_z0": result.log_z0,
+        "seed": result.seed,
+        "purpose": result.purpose,
+        "seconds": result.seconds,
+        "messages": list(result.extra_messages),
+        "num_filling": result.num_filling,
+    }
+    return arrays, meta
+
+
+def exchange_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> Exchange:
+    """The result as it was; a ValueError says what is wrong with it."""
+    meta = EXCHANGE.check(meta)
+    what = "a stored run"
+    counts = real_numbers(arrays, "num_sweeps", what, num_axes=1)
+    own = {name: real_numbers(arrays, name, what, length=len(counts)) for name in _OF_ROUNDS}
+    if not len(counts) or any(array.ndim < 2 for array in own.values()):
+        raise ValueError(f"{what} is damaged: its rounds cannot be separated.")
+    rounds = tuple(
+        Round(
+            num_sweeps=int(count),
+            log_z0=meta["log_z0"],
+            **{name: array[i] for name, array in own.items()},
+        )
+        for i, count in enumerate(counts)
+    )
+    return Exchange(
+        rounds=rounds,
+        log_z0=meta["log_z0"],
+        seed=meta["seed"],
+        purpose=meta["purpose"],
+        draws=real_numbers(arrays, "draws", what),
+        seconds=meta["seconds"],
+        num_filling=meta.get("num_filling", 0),
+        extra_messages=tuple(meta["messages"]),
+    )

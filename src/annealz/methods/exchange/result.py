@@ -1,0 +1,230 @@
+"""What replica exchange returns: its rounds, log Z with its error, and whether to trust it."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from annealz.core.text import as_text
+from annealz.diagnostics.exchange import ExchangeJudgement, judge_exchange
+from annealz.diagnostics.finding import Findings
+from annealz.diagnostics.status import Judged, Status, check_level
+
+__all__ = ["Exchange", "Round"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """One round: its ladder, what was measured on it, and the log Z that it gives by itself."""
+
+    num_sweeps: int
+    betas: np.ndarray
+    """(num_rungs,)."""
+    rejections: np.ndarray
+    """(num_rungs - 1,): mean probability that a swap of neighbours is refused."""
+    log_ratios: np.ndarray
+    """(num_rungs - 1,): log Z_{r+1} / Z_r."""
+    log_z0: float
+    values: np.ndarray
+    """(ensembles,): jackknife pseudo-values of log Z, whose standard error is that of `log_z`."""
+    half_values: np.ndarray
+    """(2, ensembles): the same from the first and from the second half of the sweeps."""
+    round_trips: np.ndarray
+    """(ensembles,): from base to target and back, completed by any replica within the round."""
+
+    @property
+    def log_z(self) -> float:
+        """From this round alone."""
+        return float(self.log_z0 + self.log_ratios.sum())
+
+    @property
+    def std_err(self) -> float:
+        """Over ensembles; infinite where there is only one."""
+        if self.values.size < 2:
+            return np.inf
+        return float(self.values.std(ddof=1) / np.sqrt(self.values.size))
+
+    @property
+    def barrier(self) -> float:
+        """The communication barrier: the sum of the rejections."""
+        return float(self.rejections.sum())
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Exchange(Judged):
+    """Independent ensembles of replicas that exchanged their betas; log Z is that of the last round.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> path = model.path(annealz.BernoulliBase.uniform(6))
+    >>> result = annealz.exchange(
+    ...     path, annealz.BlockGibbs(), num_rungs=6, num_ensembles=16, num_sweeps=400, num_draws=100
+    ... )
+    >>> abs(result.log_z - annealz.exact_log_z(model)) < 5 * result.std_err
+    True
+    >>> result.status.value, result.messages
+    ('ok', ())
+    >>> low, high = result.interval(0.99)
+    >>> low < result.log_z < high
+    True
+    >>> [round.num_sweeps for round in result.rounds], result.last.num_sweeps
+    ([100, 100, 200], 200)
+    >>> result.betas.shape, result.num_rungs, result.num_ensembles, result.num_sweeps, result.sweeps
+    ((6,), 6, 16, 400, 38400)
+    >>> result.beside(1)  # evaluations, of a density: one where every replica starts
+    96
+    >>> result.barrier < 3, result.round_trips > 100  # over all ensembles, in the last round
+    (True, True)
+    >>> result.draws.shape  # of the target
+    (100, 6)
+    >>> len(result.table()), result.findings
+    (3, {})
+    >>> ax = result.plot_ladder()
+    >>> ax.figure.savefig("ladder.png")
+    >>> ax = result.plot_rounds()
+    >>> ax.figure.savefig("rounds.png")
+    """
+
+    rounds: tuple[Round, ...]
+    log_z0: float
+    """log Z of the base, exact."""
+    seed: int
+    purpose: str
+    draws: np.ndarray
+    """(draws, ...): the model's variables at beta = 1, evenly over the last round and all ensembles."""
+    seconds: float
+    num_filling: int = 0
+    """Replicas that were computed beside these, to fill the last block."""
+    extra_messages: tuple[str, ...] = ()
+
+    @property
+    def last(self) -> Round:
+        """The round that gives the estimate."""
+        return self.rounds[-1]
+
+    @property
+    def log_z(self) -> float:
+        """Natural logarithm, of the last round."""
+        return self.last.log_z
+
+    @property
+    def std_err(self) -> float:
+        """Standard error of `log_z`, over ensembles."""
+        return self.last.std_err
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Student's confidence interval of log Z, over ensembles."""
+        check_level(level)
+        if self.num_ensembles < 2:
+            return -np.inf, np.inf
+        half = float(stdtrit(self.num_ensembles - 1, (1 + level) / 2)) * self.std_err
+        return self.log_z - half, self.log_z + half
+
+    @property
+    def betas(self) -> np.ndarray:
+        """(num_rungs,): the last ladder."""
+        return self.last.betas
+
+    @property
+    def barrier(self) -> float:
+        """The communication barrier, from the last round."""
+        return self.last.barrier
+
+    @property
+    def round_trips(self) -> int:
+        """In the last round, of all ensembles together."""
+        return int(self.last.round_trips.sum())
+
+    @property
+    def num_rungs(self) -> int:
+        """R."""
+        return self.last.betas.size
+
+    @property
+    def num_ensembles(self) -> int:
+        """How many there are, independent of each other."""
+        return self.last.values.size
+
+    @property
+    def num_sweeps(self) -> int:
+        """Of every replica, in all rounds together."""
+        return sum(one.num_sweeps for one in self.rounds)
+
+    @property
+    def sweeps(self) -> int:
+        """Applications of the kernel to one replica."""
+        return self.num_sweeps * self.num_rungs * self.num_ensembles
+
+    def beside(self, each: int | None) -> int:
+        """Evaluations of a density beside `each` for every sweep: of the filling, and where replicas start.
+        None where sweeps are all that is counted.
+        """
+        if each is None:
+            return 0
+        replicas = self.num_rungs * self.num_ensembles
+        return each * self.num_sweeps * self.num_filling + replicas + self.num_filling
+
+    @functools.cached_property
+    def _judgement(self) -> ExchangeJudgement:
+        return judge_exchange(self.rounds)
+
+    @property
+    def findings(self) -> Findings:
+        """What speaks against the estimate."""
+        return self._judgement.findings
+
+    @property
+    def status(self) -> Status:
+        """Whether the error can be used."""
+        return self._judgement.status
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What to know, and what to do about it; nothing where all is well."""
+        return (*self._judgement.messages, *self.extra_messages)
+
+    def table(self) -> list[dict[str, Any]]:
+        """The rounds, for people and programs: sweeps, barrier, log Z, its error, round trips."""
+        return [
+            {
+                "sweeps": one.num_sweeps,
+                "barrier": one.barrier,
+                "log_z": one.log_z,
+                "std_err": one.std_err,
+                "round_trips": int(one.round_trips.sum()),
+            }
+            for one in self.rounds
+        ]
+
+    def plot_ladder(self, ax=None):
+        """The ladder and the barrier along beta; returns the matplotlib axes."""
+        from annealz.views.plots import plot_ladder
+
+        return plot_ladder(self, ax)
+
+    def plot_rounds(self, ax=None):
+        """log Z of every round with its error; returns the matplotlib axes."""
+        from annealz.views.plots import plot_rounds
+
+        return plot_rounds(self, ax)
+
+    def __repr__(self) -> str:
+        error = f"{self.std_err:.4f}" if np.isfinite(self.std_err) else "unknown"
+        rows = [
+            ("log Z", f"{self.log_z:.4f} ± {error}"),
+            ("temperatures", f"{self.num_rungs}, barrier {self.barrier:.2f}"),
+            ("ensembles", f"{self.num_ensembles}, {self.round_trips:,} round trips"),
+            ("cost", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"),
+            ("status", self.status.value),
+        ]
+        return as_text("Exchange", rows, self.messages)
+
+    def _repr_html_(self) -> str:
+        from annealz.views.show.html import exchange_html
+
+        return exchange_html(self)

@@ -1,0 +1,274 @@
+"""The posterior that comes along with an estimate: weighted draws, by name, in the parameters' own space.
+
+The last states of a forward run have made their last move at beta = 1, which leaves the target invariant,
+so that for any g
+
+    E[w g(x)] / E[w] = E_target[g],        mean g = sum_i W_i g(x_i),    W_i = w_i / sum_j w_j
+
+a ratio of two means, with a bias of order 1 / ESS. Its error, to first order (the delta method), over n
+groups that are independent of each other: chains, or islands where chains were resampled
+
+    SE^2 = n / (n - 1) sum_groups (sum_{i in group} W_i (g(x_i) - mean g))^2
+
+Resampled draws are systematic (`core/weights.py`) and in the order of their chains. Chain i is then drawn
+n W_i times, within one, and its copies lie next to each other, so that their autocorrelation is that of the
+weights: tools for Markov chains find sum_i n_i^2 / n copies per independent draw, and so an ESS of
+1 / sum_i W_i^2.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from annealz.core.text import as_text
+from annealz.core.weights import effective_sample_size, resample
+from annealz.diagnostics.status import Judged, Status
+from annealz.paths import programs
+
+if TYPE_CHECKING:
+    from annealz.engine.run import Run
+    from annealz.methods.problem import Problem
+
+__all__ = ["Mean", "Posterior", "first_rows", "posterior_of"]
+
+_MOST_ROWS = 40  # that are printed
+_UNRELIABLE = "the estimate that these draws come from is unreliable, and so are they."
+
+
+class Mean(NamedTuple):
+    """A posterior mean and its Monte Carlo standard error: numbers, or arrays of one shape.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> mean = annealz.Mean(value=1.5, std_err=0.1)
+    >>> mean.value, mean.std_err
+    (1.5, 0.1)
+    """
+
+    value: Any
+    std_err: Any
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Posterior(Judged):
+    """Weighted draws of a density's parameters.
+
+    Parameters
+    ----------
+    names : of the parameters, in the order in which they are shown
+    values : {name: (draws, ...)}
+    log_weights : (draws,), up to a constant
+    status : unreliable where the estimate is that they come from
+    island_size : draws per island, where islands were resampled: draws of one island are not independent
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> model = annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2)
+    >>> estimate = annealz.estimate_log_z(
+    ...     model,
+    ...     base="standard",
+    ...     kernel=annealz.HAIS(step_size=0.5),
+    ...     schedule="linear",
+    ...     num_steps=50,
+    ...     num_chains=50,
+    ... )
+    >>> posterior = estimate.posterior
+    >>> posterior.names, posterior.values["x"].shape, posterior.num_draws
+    (('x',), (50, 2), 50)
+    >>> 10 < posterior.ess <= 50, round(float(posterior.weights.sum()), 6)
+    (True, 1.0)
+    >>> mean = posterior.expectation("x")
+    >>> bool((abs(mean.value - 1) < 5 * mean.std_err).all())
+    True
+    >>> bool(posterior.expectation(lambda values: values["x"].max(1)).value > mean.value.max())
+    True
+    >>> posterior.std_dev("x").shape, posterior.resampled(20, seed=1)["x"].shape
+    ((2,), (20, 2))
+    >>> posterior.headings()[0], posterior.table()[0][0]
+    ('parameter', 'x[0]')
+    >>> posterior.rows()[0][0], posterior.status.value == estimate.status.value
+    ('x[0]', True)
+    >>> (
+    ...     list(posterior.to_dict()),
+    ...     posterior.messages == () if estimate.status.value == "ok" else True,
+    ... )
+    (['x'], True)
+    """
+
+    names: tuple[str, ...]
+    values: Mapping[str, np.ndarray]
+    log_weights: np.ndarray
+    status: Status = Status.OK
+    island_size: int | None = None
+
+    @property
+    def num_draws(self) -> int:
+        """As many as chains."""
+        return self.log_weights.size
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(draws,), with the sum 1."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return weights / weights.sum()
+
+    @property
+    def ess(self) -> float:
+        """(sum w)^2 / sum w^2, of the draws."""
+        return effective_sample_size(self.log_weights)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What to know before the draws are used."""
+        return () if self.status is Status.OK else (_UNRELIABLE,)
+
+    def expectation(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> Mean:
+        """The posterior mean of a parameter, or of a function of all of them, with its error.
+
+        A function is called once, with {name: (draws, ...)}, and returns (draws, ...).
+        """
+        rows = self._rows(what)
+        weights = self._broad(rows)
+        mean = (weights * rows).sum(0)
+        return Mean(_number(mean), _number(self._std_err(weights * (rows - mean))))
+
+    def std_dev(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> Any:
+        """The posterior standard deviation of the same."""
+        rows = self._rows(what)
+        weights = self._broad(rows)
+        mean = (weights * rows).sum(0)
+        return _number(np.sqrt((weights * (rows - mean) ** 2).sum(0)))
+
+    def resampled(self, num_draws: int | None = None, seed: int = 0) -> dict[str, np.ndarray]:
+        """{name: (num_draws, ...)} of equal weight, by default as many as there are chains.
+
+        Copies of one draw lie next to each other, and are not independent: `ess` does not grow.
+        """
+        if num_draws is not None and num_draws < 1:
+            raise ValueError(f"num_draws must be at least 1, got {num_draws}.")
+        generator = np.random.default_rng(seed)
+        chosen = resample(self.log_weights, generator, num_draws)
+        return {name: self.values[name][chosen] for name in self.names}
+
+    def headings(self) -> tuple[str, ...]:
+        """Of the columns of `table`."""
+        return "parameter", "mean", "std. err.", "std. dev."
+
+    def table(self) -> list[tuple[str, ...]]:
+        """A row for every number, for people."""
+        rows: list[tuple[str, ...]] = []
+        for name in self.names:
+            mean, spread = self.expectation(name), np.asarray(self.std_dev(name))
+            value, error = np.asarray(mean.value), np.asarray(mean.std_err)
+            for index in np.ndindex(value.shape):
+                label = f"{name}[{', '.join(map(str, index))}]" if index else name
+                digits = _digits(float(error[index]))
+                numbers = value[index], error[index], spread[index]
+                rows.append((label, *(f"{number:.{digits}f}" for number in numbers)))
+        return rows
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The same as label and value."""
+        return [
+            (label, f"{mean} ± {error}, standard deviation {spread}")
+            for label, mean, error, spread in self.table()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """{name: mean, its error, the standard deviation} as JSON values."""
+        found = {}
+        for name in self.names:
+            mean, spread = self.expectation(name), self.std_dev(name)
+            parts = {"mean": mean.value, "std_err": mean.std_err, "std_dev": spread}
+            found[name] = {key: _as_json(part) for key, part in parts.items()}
+        return found
+
+    def _rows(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> np.ndarray:
+        """(draws, ...) of a name or a function; those of no weight, which may be infinite, as zeros."""
+        if isinstance(what, str):
+            if what not in self.values:
+                raise ValueError(
+                    f"expectation must name a parameter, got {what!r}: choose one of "
+                    f"{', '.join(self.names)}, or give a function of them."
+                )
+            found = self.values[what]
+        elif callable(what):
+            found = what(self.values)
+        else:
+            raise ValueError(
+                "expectation takes the name of a parameter or a function of all of them, got "
+                f"{type(what).__name__}."
+            )
+        rows = np.asarray(found, np.float64)
+        if rows.shape[:1] != (self.num_draws,):
+            raise ValueError(
+                f"the function must return one value per draw, {self.num_draws} of them first, got shape "
+                f"{rows.shape}: it is called once, with all draws of every parameter."
+            )
+        return np.where(self._broad(rows) > 0, rows, 0.0)
+
+    def _broad(self, rows: np.ndarray) -> np.ndarray:
+        """The weights, in a shape that multiplies rows (draws, ...)."""
+        return self.weights.reshape(-1, *[1] * (rows.ndim - 1))
+
+    def _std_err(self, parts: np.ndarray) -> np.ndarray:
+        """Of the mean, from W_i (g_i - mean) of every draw."""
+        size = self.island_size or 1
+        groups = parts.reshape(-1, size, *parts.shape[1:]).sum(1)
+        count = len(groups)
+        if count < 2:
+            return np.full(parts.shape[1:], np.inf)
+        return np.sqrt(count / (count - 1) * (groups**2).sum(0))
+
+    def __repr__(self) -> str:
+        return as_text(
+            f"Posterior: {self.num_draws} weighted draws, ESS {self.ess:.1f}, {self.status.value}",
+            first_rows(self.rows()),
+            self.messages,
+        )
+
+    def _repr_html_(self) -> str:
+        from annealz.views.show.html import posterior_html
+
+        return posterior_html(self)
+
+
+def posterior_of(problem: "Problem", run: "Run", status: Status) -> Posterior | None:
+    """Where the chains of a forward run ended; None of a model whose variables have no names."""
+    parameters = getattr(problem.model, "parameters", None)
+    if parameters is None:
+        return None
+    rows = np.asarray(programs.position(problem.states.unnamed(), run.states))
+    values = {name: np.asarray(value) for name, value in parameters.constrain(rows).items()}
+    return Posterior(parameters.names, values, run.log_weights, status, run.island_size)
+
+
+def first_rows(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The first of them, and how many there are more."""
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    return [*rows[:_MOST_ROWS], ("…", f"{len(rows) - _MOST_ROWS:,} more")]
+
+
+def _digits(error: float) -> int:
+    """Decimals that show two digits of an error."""
+    if not 0 < error < np.inf:
+        return 4
+    return int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
+
+
+def _number(value: np.ndarray) -> Any:
+    """A plain number instead of an array of none."""
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _as_json(value: Any) -> Any:
+    """Numbers and lists; None for what is not finite."""
+    if np.ndim(value):
+        return [_as_json(part) for part in value]
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,457 @@
+"""Where to start, and where to start a second time: bases found by pilots.
+
+No single base is safe. A model's visible bias may lie where the model has no mass, and the weights look
+perfect all the same; from the uniform base some modes are out of reach. What one base misses another one
+often finds, so
+
+    1   from every base that the model names, some chains are annealed (`scout`), and along the path from
+        the flat one replicas are exchanged (`exchanged`), which cross between modes;
+    2   to their states, with flattened weights, a mixture is fitted (`bases/fit_mixture.py`);
+    3   from that mixture some chains are annealed again, and the mixture is fitted to where all ended;
+    4   a product is fitted to the same states; and of all these bases one is taken.
+
+A pilot's states count in proportion to the mass that it found, its estimate of Z. Fitted to states of
+exchange as well, the mixture of mnist-cd1-20 leaves 0.85 to 0.94 of the chains effective; without them
+0.1 to 0.7.
+
+Mass is compared by log Z: every pilot's Z-hat is unbiased and P(log Z-hat > log Z + b) <= e^-b, so a base
+whose log Z is clearly the smaller misses something and is not taken. Cost is (∫ √(g tau))^2, the predicted
+K Var[log w]; a pilot whose weights are worse than its survey predicts is charged for what they say.
+
+A wide base that is cheap enough is the safest, because its chains start everywhere: of the named bases
+that cost less than 0.3 K the first is taken (the flat one, where it is among them). Else the mixture, which
+has seen what all pilots found; else, where that costs more than K / 2, the cheapest.
+
+The second base is unlike the first: a fitted one beside a named one, a named one beside a fitted one, among
+those that find the mass. A share of the chains starts there (`second_opinion.py`). All chains of pilots use
+streams of their own and enter no weight.
+"""
+
+import copy
+import dataclasses
+import functools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from annealz.bases.abstract import AbstractBase
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.fit_mixture import fit_mixture
+from annealz.bases.mixture import MixtureBase
+from annealz.core.names import FITTED
+from annealz.core.random import derive_seed
+from annealz.core.threads import all_at_once
+from annealz.core.units import BernoulliUnits
+from annealz.core.weights import delta_std_err, effective_sample_size, flattened, log_mean
+from annealz.engine.anneal import Progress, anneal
+from annealz.engine.progress import in_stage
+from annealz.engine.resampling import island_unit
+from annealz.engine.run import Run
+from annealz.kernels.abstract import AbstractKernel
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.paths.discrete import DiscretePath
+from annealz.paths.factors import FactorPath
+from annealz.paths.layers import AbstractLayerPath
+from annealz.paths.mixture import AbstractMixturePath
+from annealz.paths.pairs import AbstractPairPath
+from annealz.paths.tempered import ZERO_DENSITY
+from annealz.pilots.beside import may_go_beside
+from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
+from annealz.schedules.mixing import mixing
+from annealz.schedules.schedule import Schedule
+from annealz.schedules.terrain import Terrain
+
+if TYPE_CHECKING:
+    from annealz.methods.exchange.result import Exchange
+
+__all__ = [
+    "PILOT_CHAINS",
+    "BaseChoice",
+    "Scout",
+    "choose_second",
+    "scout_budget",
+    "search_bases",
+    "second_chains",
+]
+
+_SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried
+PILOT_CHAINS = 200
+_SECOND_SHARE, _LEAST_SECOND = 10, 100  # first chains for each second one; second chains at least
+_LEAST_STEPS, _MOST_STEPS = 100, 5000
+_NUM_RUNGS, _NUM_ENSEMBLES, _NUM_DRAWS = 24, 8, 400  # of the exchange
+_LEAST_EXCHANGE = 500  # sweeps of every replica; fewer cross nothing
+_KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
+_MISSES = (
+    0.02  # nats, and 3 standard errors: a base so far below the largest log Z misses something
+)
+_EASY, _CHEAP = 0.3, 0.5  # Var[log w] of the run to come: from a named base, from a mixture
+_WIDE_PRICE = 4.0  # a named base must be so much cheaper than a fitted one, where none is easy
+_MOST_COMPONENTS = 16
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scout:
+    """A base that was tried, and what was seen from it."""
+
+    base: AbstractBase
+    path: AbstractPath
+    terrain: Terrain
+    log_z: float
+    """By a pilot: rough, and low where the base misses something."""
+    std_err: float
+    run: Run | None = None
+    starts: int = 0
+    """Evaluations of a density beside those of its sweeps, where they are counted."""
+
+    @property
+    def name(self) -> str:
+        return getattr(self.base, "name", "base")
+
+    @property
+    def cost(self) -> float:
+        """Predicted K Var[log w]: by the survey, or by the weights of the pilot where these are worse."""
+        predicted = mixing(self.terrain, 1).provenance["predicted_variance"]
+        if self.run is None:
+            return predicted
+        size, ess = self.run.num_chains, effective_sample_size(self.run.log_weights)
+        return max(predicted, self.run.num_steps * float(np.log(size / ess)))
+
+    @property
+    def sweeps(self) -> int:
+        return self.terrain.sweeps + (0 if self.run is None else self.run.sweeps)
+
+    @property
+    def found(self) -> "_Found":
+        """Where its chains ended."""
+        assert self.run is not None
+        run = self.run
+        log_masses = run.log_z0 + run.log_weights - np.log(run.num_chains)
+        return _Found(np.asarray(self.path.position(run.states)), log_masses)
+
+    def schedule(self, num_steps: int) -> Schedule:
+        """Of constant speed in √(g tau)."""
+        return mixing(self.terrain, num_steps)
+
+
+class _Found(NamedTuple):
+    """States of the model, each with the log of its part of Z."""
+
+    states: np.ndarray
+    log_masses: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseChoice:
+    """The first and the second base, with what led to them."""
+
+    first: Scout | None
+    """None where the base was given."""
+    second: Scout | None
+    """None where no unlike base is known."""
+    tried: tuple[Scout, ...]
+    sweeps: int
+    seconds: float
+    starts: int = 0
+    """Evaluations of a density beside those of the sweeps, where they are counted."""
+    is_cut: bool = False
+    """Whether a time limit left bases untried."""
+
+    @property
+    def states(self) -> np.ndarray:
+        """Where chains of its pilots ended with weight; empty where there were none."""
+        found = [one.found for one in self.tried if one.run is not None]
+        alive = [one.states[one.log_masses > ZERO_DENSITY / 2] for one in found]
+        return np.concatenate(alive) if alive else np.empty((0, 0))
+
+    @property
+    def reason(self) -> str | None:
+        """Why the first one, in words; nothing where it was given."""
+        if self.first is None:
+            return None
+        rest = ", ".join(
+            f"{one.name} {one.cost:.3g} and {one.log_z:.1f}"
+            for one in self.tried
+            if one is not self.first
+        )
+        return (
+            f"{self.first.name}: predicted K Var[log w] {self.first.cost:.3g}, log Z of the pilot "
+            f"{self.first.log_z:.1f}" + (f"; the others {rest}" if rest else "")
+        )
+
+
+def scout_budget(sweeps: int) -> int:
+    """Sweeps of the survey of each base that is tried for a run of so many sweeps."""
+    return max(LEAST_BUDGET, int(_SURVEY_SHARE * sweeps))
+
+
+class _Searcher:
+    """What every pilot of one search has in common."""
+
+    def __init__(
+        self, model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline=None
+    ):
+        self.deadline, self.is_cut = deadline, False
+        self.model, self.marginal, self.kernel = model, marginal, kernel
+        self.seed, self.sweeps = seed, num_steps * num_chains
+        self.on_progress = in_stage(on_progress, "base")
+        self.num_chains = min(num_chains, PILOT_CHAINS)
+        steps = int(_PILOT_SHARE * self.sweeps / self.num_chains)
+        self.num_steps = int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))
+
+    def path(self, base) -> AbstractPath:
+        return self.model.path(base, self.marginal)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time for pilots is over, so that what would follow is left out."""
+        self.is_cut = self.is_cut or (
+            self.deadline is not None and time.monotonic() > self.deadline
+        )
+        return self.is_cut
+
+    def scout(self, base: AbstractBase, word: str, *, with_run: bool) -> Scout:
+        seed, path = derive_seed(self.seed, "base", word), self.path(base)
+        terrain = survey_mixing(
+            path,
+            self.kernel,
+            budget=scout_budget(self.sweeps),
+            seed=seed,
+            on_progress=self.on_progress,
+        )
+        log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
+        starts = terrain.provenance.get("starts", 0)
+        if with_run:
+            run = anneal(
+                path,
+                self.kernel,
+                mixing(terrain, self.num_steps),
+                num_chains=self.num_chains,
+                seed=seed,
+                purpose="pilot",
+                on_progress=self.on_progress,
+            )
+            log_z = run.log_z0 + log_mean(run.log_weights)
+            std_err = delta_std_err(run.log_weights)
+            starts += run.beside(self.kernel.evaluations)
+        return Scout(base, path, terrain, float(log_z), float(std_err), run, starts)
+
+    def survey_all(self, bases: Mapping[str, AbstractBase]) -> list[Scout]:
+        """Surveys from all of these, side by side where they may; at least from one where time is short."""
+        of = self.kernel, scout_budget(self.sweeps), self.model, *bases.values()
+        if self.deadline is None and may_go_beside(*of):
+            quiet = copy.copy(self)
+            quiet.on_progress = None
+            calls = [
+                functools.partial(quiet.scout, base, name, with_run=False)
+                for name, base in bases.items()
+            ]
+            return all_at_once(calls)
+        tried: list[Scout] = []
+        for name, base in bases.items():
+            if not tried or not self.is_late:
+                tried.append(self.scout(base, name, with_run=False))
+        return tried
+
+    def exchanged(self) -> "Exchange | None":
+        """Replicas between the flat base and the model; None where they would have too few sweeps."""
+        num_sweeps = int(_PILOT_SHARE * self.sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
+        if num_sweeps < _LEAST_EXCHANGE or self.is_late:
+            return None
+        from annealz.methods.exchange.exchange import exchange
+
+        return exchange(
+            self.path(self.model.flat_base()),
+            self.kernel,
+            num_rungs=_NUM_RUNGS,
+            num_ensembles=_NUM_ENSEMBLES,
+            num_sweeps=min(num_sweeps, _MOST_STEPS),
+            num_draws=_NUM_DRAWS,
+            seed=derive_seed(self.seed, "base", "exchange"),
+            on_progress=self.on_progress,
+        )
+
+    def fitted(
+        self, found: Sequence[_Found], word: str, most: int = _MOST_COMPONENTS
+    ) -> AbstractBase:
+        """A mixture fitted to what these pilots found; a product where `most` is 1."""
+        log_masses = np.concatenate([one.log_masses for one in found])
+        states = np.concatenate([one.states for one in found])
+        units = units_of(self.path(self.model.flat_base()))
+        weights = flattened(log_masses, _KEPT * log_masses.size)
+        seed = derive_seed(self.seed, "base", word)
+        name = FITTED[0] if most > 1 else FITTED[1]
+        fit = fit_mixture(units, states, weights, most=most, seed=seed, name=name)
+        return self._plain(fit) if fit.num_components == 1 else fit
+
+    def fits(self, seen: list[_Found], *, is_needed: bool) -> tuple[list[Scout], list[Scout]]:
+        """The first fit, which is a way to the others, and the others; what is late is left out."""
+        rough, fitted = [], []
+        if is_needed or not self.is_late:
+            rough = [self.scout(self.fitted(seen, "rough fit"), "rough", with_run=True)]
+            seen = [*seen, rough[0].found]
+        if rough and self.is_late:
+            return [], rough
+        if rough:
+            fitted = [self.scout(self.fitted(seen, "fit"), "fitted", with_run=True)]
+            base = fitted[0].base
+            is_mixed = isinstance(base, MixtureBase) and base.num_components > 1
+            if is_mixed and not self.is_late:
+                product = self.fitted(seen, "product", most=1)
+                fitted.append(self.scout(product, "product", with_run=True))
+        return rough, fitted
+
+    def _plain(self, product: MixtureBase) -> AbstractBase:
+        """The same as a plain base, whose programs are those of the named ones, where there is one."""
+        flat = self.model.flat_base()
+        is_binary = isinstance(flat, BernoulliBase) and isinstance(product.units, BernoulliUnits)
+        if is_binary and self.marginal == "visible" and flat.num_units == product.num_units:
+            return BernoulliBase.from_logits(product.logits[0], product.name)
+        return product
+
+
+def search_bases(
+    model: AbstractModel,
+    marginal: str,
+    kernel: AbstractKernel,
+    *,
+    seed: int = 0,
+    num_steps: int = 10_000,
+    num_chains: int = 1000,
+    is_fitted: bool = False,
+    on_progress: OnProgress | None = None,
+    deadline: float | None = None,
+) -> BaseChoice:
+    """The first and second base of a model of which nothing else is known, by pilots.
+
+    With `is_fitted` the first one is a fitted one, however easy a named one is.
+
+    `num_steps` and `num_chains` of the run to come: the pilots take about a third of its sweeps. After the
+    `deadline`, by `time.monotonic`, no further base is tried.
+    """
+    began = time.monotonic()
+    searcher = _Searcher(
+        model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline
+    )
+    named: list[Scout] = []
+    for name, make in model.named_bases().items():
+        if not named or not searcher.is_late:
+            named.append(searcher.scout(make(), name, with_run=True))
+    crossed, seen = searcher.exchanged(), [one.found for one in named]
+    if crossed is not None:
+        size = len(crossed.draws)
+        log_masses = np.full(size, crossed.log_z - np.log(size))
+        seen.append(_Found(crossed.draws, log_masses))
+    rough, fitted = searcher.fits(seen, is_needed=is_fitted)
+    tried = (*named, *fitted)
+    first = _first([] if is_fitted else named, fitted, num_steps)
+    second = _second(first, named, fitted, num_steps)
+    spent = sum(one.sweeps for one in (*tried, *rough))
+    starts = sum(one.starts for one in (*tried, *rough))
+    if crossed is not None:
+        spent += crossed.sweeps
+        starts += crossed.beside(kernel.evaluations)
+    seconds = time.monotonic() - began
+    return BaseChoice(first, second, tried, spent, seconds, starts, searcher.is_cut)
+
+
+def choose_second(
+    model: AbstractModel,
+    marginal: str,
+    kernel: AbstractKernel,
+    first: AbstractBase,
+    *,
+    seed: int = 0,
+    num_steps: int = 10_000,
+    num_chains: int = 1000,
+    on_progress: OnProgress | None = None,
+    deadline: float | None = None,
+) -> BaseChoice:
+    """The second base where the first one is known: another that the model names, or one fitted.
+
+    After the `deadline`, by `time.monotonic`, none is tried.
+    """
+    began = time.monotonic()
+    searcher = _Searcher(
+        model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline
+    )
+    if searcher.is_late:
+        return BaseChoice(None, None, (), 0, time.monotonic() - began, 0, is_cut=True)
+    others = {
+        name: base
+        for name, base in ((name, make()) for name, make in model.named_bases().items())
+        if base.digest != first.digest
+    }
+    starts = 0
+    if others:
+        tried = searcher.survey_all(others)
+        spent = sum(one.sweeps for one in tried)
+        second = max(tried, key=lambda one: one.log_z)
+    else:
+        pilot = searcher.scout(first, "first", with_run=True)
+        second = searcher.scout(searcher.fitted([pilot.found], "fit"), "fitted", with_run=False)
+        tried, spent = [second], pilot.sweeps + second.sweeps
+        starts = pilot.starts
+    starts += sum(one.starts for one in tried)
+    return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began, starts)
+
+
+def _first(named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int) -> Scout:
+    """The base to start from, of those that find the mass."""
+    finding = _finding((*named, *fitted))
+    easy = [one for one in named if one in finding and one.cost < _EASY * num_steps]
+    if easy:  # the flattest is named first
+        return easy[0]
+    mixture = fitted[0] if fitted else None
+    if mixture is not None and mixture in finding and mixture.cost < _CHEAP * num_steps:
+        return mixture
+    return min(finding, key=lambda one: one.cost * (1 if one in fitted else _WIDE_PRICE))
+
+
+def _second(
+    first: Scout, named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int
+) -> Scout | None:
+    """The most unlike of the others that find the mass; if none does, the one that finds most."""
+    finding = _finding((*named, *fitted))
+    unlike = (*fitted, *named) if first in named else (*named, *fitted)
+    others = [one for one in unlike if one is not first]
+    good = [one for one in others if one in finding]
+    if not others:
+        return None
+    if not good:
+        return max(others, key=lambda one: one.log_z)
+    return next((one for one in good if one.cost < num_steps), min(good, key=lambda one: one.cost))
+
+
+def _finding(scouts: Sequence[Scout]) -> list[Scout]:
+    """Those that no other shows to miss something; at least the one of the largest log Z."""
+
+    def finds(one: Scout) -> bool:
+        return all(
+            one.log_z > other.log_z - _MISSES - 3 * np.hypot(one.std_err, other.std_err)
+            for other in scouts
+        )
+
+    return [one for one in scouts if finds(one)] or [max(scouts, key=lambda one: one.log_z)]
+
+
+def second_chains(num_chains: int, is_resampled: bool = False) -> int:
+    """A tenth of the chains, enough to be diagnosed; in whole islands where they are resampled."""
+    count = max(num_chains // _SECOND_SHARE, min(num_chains, _LEAST_SECOND))
+    if not is_resampled:
+        return count
+    unit = island_unit(count)
+    return max(count // unit, 1) * unit
+
+
+def units_of(path: AbstractPath):
+    """The kind of the annealed units."""
+    if isinstance(path, AbstractLayerPath):
+        return path.state_units
+    if isinstance(path, AbstractMixturePath | AbstractPairPath | DiscretePath | FactorPath):
+        return path.units
+    raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")

@@ -1,0 +1,185 @@
+"""Draws of the target that a user has: the trace of a Markov chain, as ArviZ, NumPyro or PyMC give it.
+
+    {name: (chains, draws, ...)}  ->  rows (chains, draws, dim), unconstrained
+
+Draws of one chain are alike. The effective number is the least bulk ESS over the unconstrained variables
+(arviz_stats), chains that disagree counted as such. The first half of every chain fits a base, mean and 1.5
+times the covariance, with all of its draws. Of the second half as many rows are kept, evenly spaced, as are
+effective: about independent of each other, and of the fit. A reverse run that has more chains starts
+several from one row; which one is known (`ancestors`), so that its error counts them as relatives.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from annealz.bases.gaussian import GaussianBase
+from annealz.models.abstract import AbstractModel
+
+__all__ = ["TraceRows", "base_of_rows", "is_trace", "rows_of_trace", "spread_over"]
+
+_LEAST = 20  # independent draws, for the base and for the reverse run each
+_LEAST_PER_VARIABLE = 2  # for the base
+_INFLATION = 1.5  # of the covariance
+_LEAST_LENGTH = 8  # draws per chain
+
+
+class TraceRows(NamedTuple):
+    """Rows of unconstrained variables, by what they serve."""
+
+    fit: np.ndarray
+    """(rows, dim): the first half of every chain; none where no base is to be fitted."""
+    reverse: np.ndarray
+    """(rows, dim), about independent of each other."""
+    effective: float
+    """Independent draws that the whole trace is worth."""
+
+
+def is_trace(draws: Any) -> bool:
+    """Whether these are draws by name, and not states of a path."""
+    marks = ("posterior", "data_vars", "get_samples", "get_values")
+    return isinstance(draws, Mapping) or any(hasattr(draws, mark) for mark in marks)
+
+
+def rows_of_trace(model: AbstractModel, trace: Any, *, is_fitted: bool = True) -> TraceRows:
+    """A trace of the model's parameters as rows; without a fit all of it serves the reverse run."""
+    rows = _unconstrained(model, trace)  # (chains, draws, dim)
+    num_chains, length, dim = rows.shape
+    if length < _LEAST_LENGTH:
+        raise ValueError(
+            f"draws must hold at least {_LEAST_LENGTH} draws per chain, got {length}: sample longer."
+        )
+    with np.errstate(all="ignore"):
+        from arviz_stats.base.array import array_stats  # it takes a second
+
+        each = np.asarray(array_stats.ess(np.moveaxis(rows, 2, 0), method="bulk"))
+    total = num_chains * length
+    effective = float(min(np.nan_to_num(each, nan=0.0).min(), total))
+    share = 0.5 if is_fitted else 1.0
+    needed = max(_LEAST, _LEAST_PER_VARIABLE * dim if is_fitted else 0)
+    if share * effective < needed:
+        raise ValueError(
+            f"draws must hold about {needed / share:.0f} independent draws, got {total:,} that are worth "
+            f"{effective:.0f} (the least bulk ESS of {dim} variables): sample longer."
+        )
+    half = length // 2 if is_fitted else 0
+    later = rows[:, half:]
+    kept = min(max(round(share * effective / num_chains), 1), later.shape[1])
+    pick = ((np.arange(kept) + 0.5) * later.shape[1] / kept).astype(int)
+    return TraceRows(rows[:, :half].reshape(-1, dim), later[:, pick].reshape(-1, dim), effective)
+
+
+def base_of_rows(rows: np.ndarray) -> GaussianBase:
+    """The Gaussian of their mean, and of their covariance times 1.5."""
+    covariance = np.atleast_2d(np.cov(rows, rowvar=False))
+    return GaussianBase.from_moments(rows.mean(0), _INFLATION * covariance, name="draws")
+
+
+def spread_over(rows: np.ndarray, num_chains: int) -> tuple[np.ndarray, int]:
+    """(states (chains, dim), how many rows they are): chain j starts from row j modulo that number."""
+    count = min(len(rows), num_chains)
+    pick = np.arange(count) * len(rows) // count
+    return rows[pick][np.arange(num_chains) % count], count
+
+
+def _unconstrained(model: AbstractModel, trace: Any) -> np.ndarray:
+    """(chains, draws, dim), float64."""
+    parameters = getattr(model, "parameters", None)
+    if parameters is None:
+        raise ValueError(
+            f"draws by name are of densities, and {model.name} has no named parameters: give states, an "
+            "array (num_chains, variables)."
+        )
+    if parameters.unconstrain is None:
+        raise ValueError(
+            f"draws of {model.name} cannot be moved to its unconstrained variables: its transform has no "
+            "inverse; give these variables, an array (num_chains, variables)."
+        )
+    dim: int = model.dim  # pyright: ignore[reportAttributeAccessIssue]
+    shapes = {
+        name: np.shape(value)[1:]
+        for name, value in parameters.constrain(np.zeros((1, dim), np.float32)).items()
+    }
+    found = _by_name(trace, parameters.names)
+    values = {name: _grouped(name, array, shapes[name]) for name, array in found.items()}
+    sizes = {value.shape[:2] for value in values.values()}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"draws must have one number of chains and draws for all parameters, got {sorted(sizes)}."
+        )
+    num_chains, length = sizes.pop()
+    flat = {name: value.reshape(-1, *shapes[name]) for name, value in values.items()}
+    try:
+        with np.errstate(all="ignore"):
+            rows = np.asarray(parameters.unconstrain(flat), np.float64)
+    except KeyError as error:  # one that the others do not determine
+        raise _missing(parameters.names, flat) from error
+    wrong = ~np.isfinite(rows).all(1)
+    if wrong.any():
+        raise ValueError(
+            f"draws must lie inside the support of {', '.join(parameters.names)}, and "
+            f"{int(wrong.sum()):,} of {len(rows):,} do not: give draws of this model."
+        )
+    return rows.reshape(num_chains, length, dim)
+
+
+def _by_name(trace: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """{name: array} of those of these parameters that the trace has, whatever holds it."""
+    held = _held(trace)
+    found = {name: np.asarray(_ordered(held[name], name)) for name in names if name in held}
+    if not found:
+        raise _missing(names, held)
+    return found
+
+
+def _missing(names: tuple[str, ...], held: Iterable[Any]) -> ValueError:
+    own = [str(name) for name in held]
+    missing = [name for name in names if name not in own]
+    return ValueError(
+        f"draws must hold the parameters {', '.join(names)}, and {', '.join(missing)} is missing: got "
+        f"{', '.join(own) or 'none'}."
+    )
+
+
+def _held(trace: Any) -> Mapping[Any, Any]:
+    """What has a name in it."""
+    if hasattr(trace, "get_samples"):  # NumPyro
+        return trace.get_samples(group_by_chain=True)
+    if hasattr(trace, "get_values"):  # a MultiTrace of PyMC
+        return {
+            name: np.stack(trace.get_values(name, combine=False, squeeze=False))
+            for name in trace.varnames
+        }
+    group = trace
+    if hasattr(trace, "posterior"):  # InferenceData, or a DataTree with such a group
+        group = trace.posterior
+    elif isinstance(trace, Mapping) and hasattr(trace.get("posterior"), "data_vars"):
+        group = trace["posterior"]
+    return getattr(group, "data_vars", group)
+
+
+def _ordered(variable: Any, name: str) -> Any:
+    """Chains first, then draws, of what has named dimensions."""
+    dims = getattr(variable, "dims", None)
+    if dims is None:
+        return variable
+    if not {"chain", "draw"} <= {*dims}:
+        raise ValueError(
+            f"draws of {name} must have the dimensions chain and draw, got {', '.join(map(str, dims))}."
+        )
+    return variable.transpose("chain", "draw", ...)
+
+
+def _grouped(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """(chains, draws, ...): without an axis of chains it is one chain."""
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"draws of {name} must be real numbers, got dtype {values.dtype}.")
+    if values.ndim == len(shape) + 1:
+        values = values[None]
+    if values.ndim != len(shape) + 2 or values.shape[2:] != shape:
+        raise ValueError(
+            f"draws of {name} must have the shape (chains, draws{''.join(f', {n}' for n in shape)}), got "
+            f"{values.shape}."
+        )
+    return values

@@ -1,0 +1,250 @@
+"""The entropy of a model, from the run that estimated its log Z.
+
+    S = log Z - E[log p*(x)],     in nats;  formula and error in `diagnostics/entropy.py`
+
+x are the variables of the model:
+
+    visible units     of RBMs: p*(v) has the hidden units summed out. Where the hidden layer is annealed, v
+                      is drawn given every last h, exactly, and p*(v) taken of it.
+    all units         of Ising, Potts and deep models. Where the path sums a layer l out, the states s give
+                      E[log p*(s, l) | s] = log p*(s) - H(l | s), in closed form: the mean over draws of l.
+    positions         of densities, whose entropy is differential: that of the variables that the density
+                      takes, which depends on their units.
+
+Forward chains give it, of a two-sided estimate too. A region of mass 1 / N that chains of a fitted base
+have not seen (`diagnostics/stated.py`) adds about (1 + log N) / N.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import numpy as np
+
+from annealz.core.arrays import indices, on_device
+from annealz.core.numerics import finite_or_none
+from annealz.core.random import Stream, derive_seed
+from annealz.core.text import as_text
+from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
+from annealz.diagnostics.finding import Findings
+from annealz.diagnostics.in_python import in_python
+from annealz.diagnostics.note import Note, messages_of
+from annealz.diagnostics.stated import stated_interval, stated_std_err
+from annealz.diagnostics.status import Judged, Status, status_of
+from annealz.engine.run import Run
+from annealz.methods.in_options import in_options
+from annealz.models.density import log_densities
+from annealz.models.visible import visible_of
+from annealz.paths.mixture import MixtureLayerPath
+
+if TYPE_CHECKING:
+    from annealz.methods.annealing.estimate import Estimate
+    from annealz.methods.problem import Problem
+
+__all__ = ["Entropy", "entropy_of"]
+
+_ROWS = 4096  # at a time
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Entropy(Judged):
+    """The entropy of a model, and all that stands behind it.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
+    >>> entropy = estimate.entropy()
+    >>> entropy.status.value, entropy.messages, entropy.findings, entropy.notes
+    ('ok', (), {}, ())
+    >>> abs(entropy.value - 3.344) < 5 * entropy.std_err  # by enumeration
+    True
+    >>> low, high = entropy.interval(0.99)
+    >>> low < entropy.value < high
+    True
+    >>> round(entropy.bits / entropy.value, 4), entropy.variables, entropy.is_differential
+    (1.4427, 'visible units', False)
+    >>> abs(entropy.value - (estimate.log_z - entropy.mean_log_density)) < 1e-9
+    True
+    >>> entropy.model, entropy.ess > 50, dict(entropy.rows())["status"]
+    ('rbm-4x6', True, 'ok')
+    >>> entropy.to_dict()["variables"]
+    'visible units'
+    """
+
+    estimate: "Estimate"
+    judgement: EntropyJudgement
+    """Of the forward chains."""
+    variables: str
+    """Of which it is the entropy."""
+    is_differential: bool
+    """Whether they are real numbers, so that it depends on their units and may be negative."""
+
+    @property
+    def model(self) -> str:
+        """What the model is called."""
+        return self.estimate.model
+
+    @property
+    def value(self) -> float:
+        """S, in nats."""
+        return self.estimate.run.log_z0 + self.judgement.value
+
+    @property
+    def bits(self) -> float:
+        """S, in bits."""
+        return self.value / float(np.log(2))
+
+    @property
+    def std_err(self) -> float:
+        """Standard error of `value`, in nats."""
+        return stated_std_err(self.judgement.std_err, self._num_unseen)
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of `value`."""
+        log_z0 = self.estimate.run.log_z0
+        low, high = self.judgement.interval(level)
+        return stated_interval(self.value, (log_z0 + low, log_z0 + high), level, self._num_unseen)
+
+    @property
+    def mean_log_density(self) -> float:
+        """E[log p*], which `value` is subtracted by."""
+        return self.judgement.mean
+
+    @property
+    def ess(self) -> float:
+        """Independent draws of the model whose mean of log p* has the same error."""
+        return self.judgement.mean_ess
+
+    @property
+    def findings(self) -> Findings:
+        """What speaks against it: all that speaks against log Z, and against the mean of log p*."""
+        forward = self.estimate.judgement.findings  # two sides lift nothing of the forward weights
+        return {**self.estimate.findings, **forward, **self.judgement.findings}
+
+    @property
+    def status(self) -> Status:
+        """Never ok where log Z is not."""
+        return status_of(self.findings)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know, as data: those of log Z, and what was found of the mean of log p*."""
+        of_log_z = self.estimate.notes
+        return (*(one for one in self.findings.values() if one not in of_log_z), *of_log_z)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What to know, and what to do about it; empty if there is nothing to report."""
+        return messages_of(self.notes, in_python)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `annealz entropy --json` prints; what is unknown is None."""
+        return {
+            "model": self.model,
+            "entropy": self.value,
+            "std_err": finite_or_none(self.std_err),
+            "interval": [finite_or_none(bound) for bound in self.interval()],
+            "bits": self.bits,
+            "variables": self.variables,
+            "is_differential": self.is_differential,
+            "mean_log_density": self.mean_log_density,
+            "std_err_mean": finite_or_none(self.judgement.mean_std_err),
+            "ess": self.ess,
+            "status": self.status.value,
+            "messages": list(messages_of(self.notes, in_options)),
+            "estimate": self.estimate.to_dict(),
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The result as label and value, for people."""
+        (low, high), error = self.interval(), self.std_err
+        is_known = bool(np.isfinite([error, low, high]).all())
+        of_bits = f"{self.bits:.4f} ± {error / np.log(2):.4f}" if is_known else f"{self.bits:.4f}"
+        of_mean = self.judgement.mean_std_err
+        rows = [
+            ("model", self.model),
+            ("entropy", f"{self.value:.4f} ± " + (f"{error:.4f} nats" if is_known else "unknown")),
+            ("95 % interval", f"{low:.4f} … {high:.4f}" if is_known else "unknown"),
+            ("in bits", of_bits),
+            ("of", self.variables + (", differential" if self.is_differential else "")),
+            (
+                "mean of log p*",
+                f"{self.mean_log_density:.4f} ± {of_mean:.4f}, ESS {self.ess:.1f}"
+                if np.isfinite(of_mean)
+                else f"{self.mean_log_density:.4f} ± unknown",
+            ),
+        ]
+        kept = {"log Z", "exact log Z", "ESS", "resampled", "schedule", "base", "seed", "cost"}
+        rows += [row for row in self.estimate.rows() if row[0] in kept]
+        has_none = self.estimate.second_opinion is None
+        words = ", without a second opinion" if has_none else ""
+        return [*rows, ("status", f"{self.status.value}{words}")]
+
+    def __repr__(self) -> str:
+        return as_text("Entropy", self.rows(), self.messages)
+
+    def _repr_html_(self) -> str:
+        from annealz.views.show.html import entropy_html
+
+        return entropy_html(self)
+
+    @property
+    def _num_unseen(self) -> float | None:
+        """Chains of a fitted base, less what the surprise at one of them adds to S."""
+        number = self.estimate.num_unseen
+        return None if number is None else number / (1 + float(np.log(number)))
+
+
+def entropy_of(estimate: "Estimate") -> Entropy:
+    """From the forward run of an estimate."""
+    problem = estimate.problem
+    if problem is None:
+        raise ValueError(
+            f"the estimate of {estimate.model} does not hold its model, of whose density the entropy is a "
+            "mean: read the run with resume(out, model=model)."
+        )
+    values = _log_densities(problem, estimate.run, estimate.seed)
+    judgement = judge_entropy(estimate.log_weights, values, estimate.run.island_size)
+    return Entropy(estimate, judgement, _variables(problem), visible_of(problem.model).is_real)
+
+
+def _log_densities(problem: "Problem", run: Run, seed: int) -> np.ndarray:
+    """log p* of the last states (chains,), float64, or its mean given them."""
+    model, path = problem.model, problem.states
+    values, bits = [], Stream(derive_seed(seed, "entropy"), "draws")
+    for start in range(0, run.num_chains, _ROWS):
+        x = on_device(run.states[start : start + _ROWS])
+        if model.sums_out_own:
+            found = _of_all(path, x)
+        elif problem.marginal == "hidden":
+            flat = path.flat if isinstance(path, MixtureLayerPath) else path
+            chains = indices(len(x)) + np.int32(start)
+            found = log_densities(model, np.asarray(_drawn(flat, bits.at(0, chains), x)))
+        else:
+            found = _of_states(path, x)
+        values.append(np.asarray(found, np.float64))
+    return np.concatenate(values) + (problem.offset or 0.0)
+
+
+@eqx.filter_jit
+def _of_states(path, x):
+    return path.log_target(x)
+
+
+@eqx.filter_jit
+def _of_all(path, x):
+    return path.log_target(x) - path.latent_entropy(x)
+
+
+@eqx.filter_jit
+def _drawn(path, bits, x):
+    return path.draw_latent(bits, x, 1.0)
+
+
+def _variables(problem: "Problem") -> str:
+    model = problem.model
+    if model.sums_out_own or len(model.marginals) == 1:
+        return "all variables" if visible_of(model).is_real else "all units"
+    return "visible units" if problem.is_own_path else "the states of the path"

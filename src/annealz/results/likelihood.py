@@ -1,0 +1,390 @@
+"""The log-likelihood of data under a model whose log Z is estimated.
+
+    log p(v) = log p*(v) - log Z^,     mean over the examples, in nats per example
+
+Two errors, kept apart because they answer different questions and are independent of each other:
+
+    of log Z      shared by all examples; the only error of the mean over these very examples
+    of the data   std of log p*(v) / sqrt(examples); with it, the mean over all that the data come from
+
+Both together in quadrature, s^2 = s_Z^2 + s_D^2. Intervals likewise, each side on its own, because that of
+log Z may be lopsided (Zou & Donner 2008):
+
+    low  = mean - sqrt((z s_D)^2 + (high_Z - log Z^)^2)
+    high = mean + sqrt((z s_D)^2 + (log Z^ - low_Z)^2)
+
+Bias: log Z^ is biased low, so that the log-likelihood is biased high. Where the weights cannot be
+trusted it is likely an upper bound, and a model looks better than it is. `conservative.py` computes a
+lower bound.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from annealz.core.numerics import finite_or_none
+from annealz.core.text import as_text
+from annealz.diagnostics.finding import Finding
+from annealz.diagnostics.in_python import in_python
+from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.note import Note, messages_of
+from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.status import Judged, Status
+from annealz.engine.anneal import Progress
+from annealz.methods.annealing.estimate import Estimate
+from annealz.methods.annealing.log_z import estimate_log_z
+from annealz.methods.in_options import in_options
+from annealz.methods.shown import shown
+from annealz.models.abstract import AbstractModel
+from annealz.models.density import log_densities
+from annealz.models.formats.load import load_model
+from annealz.models.rbm import RBM
+from annealz.results.conservative import (
+    NUM_CHAINS,
+    NUM_EXAMPLES,
+    Conservative,
+    conservative_log_z,
+)
+from annealz.results.examples import check_examples, read_examples
+
+__all__ = ["Likelihood", "check_conservative", "log_likelihood"]
+
+
+_MOST_ERRORS = 2.0  # by which a bound may lie on the wrong side by chance
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Likelihood(Judged):
+    """The mean log-likelihood of data, and all that stands behind it.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> rows, _ = annealz.exact_samples(model, 50)
+    >>> likelihood = annealz.log_likelihood(
+    ...     model, rows, schedule="linear", num_steps=100, num_chains=100, conservative=True
+    ... )
+    >>> likelihood.status.value, likelihood.messages, likelihood.notes
+    ('ok', (), ())
+    >>> likelihood.model, likelihood.num_examples, likelihood.log_likelihoods.shape
+    ('rbm-4x6', 50, (50,))
+    >>> off = likelihood.log_likelihood - likelihood.exact_log_likelihood
+    >>> abs(off) < 4 * likelihood.std_err_log_z
+    True
+    >>> likelihood.std_err_log_z < likelihood.std_err_data < likelihood.std_err
+    True
+    >>> low, high = likelihood.interval_log_z()  # of these examples, and of all they come from
+    >>> likelihood.interval()[0] < low < likelihood.log_likelihood < high < likelihood.interval()[1]
+    True
+    >>> likelihood.conservative_log_likelihood < likelihood.log_likelihood + 4 * likelihood.std_err_data
+    True
+    >>> dict(likelihood.rows())["status"], likelihood.to_dict()["num_examples"]
+    ('ok', 50)
+    >>> likelihood.to_pandas().shape[0]
+    50
+    """
+
+    data: str
+    log_densities: np.ndarray
+    """(examples,): log p*(v)."""
+    estimate: Estimate
+    conservative: Conservative | None = None
+
+    @property
+    def model(self) -> str:
+        """What the model is called."""
+        return self.estimate.model
+
+    @property
+    def num_examples(self) -> int:
+        """How many there are."""
+        return self.log_densities.size
+
+    @property
+    def log_likelihoods(self) -> np.ndarray:
+        """(examples,): log p(v); the error of log Z is common to all."""
+        return self.log_densities - self.estimate.log_z
+
+    @property
+    def log_likelihood(self) -> float:
+        """Mean log p(v), in nats per example: biased high."""
+        return self._given(self.estimate.log_z)
+
+    @property
+    def std_err_log_z(self) -> float:
+        """What the error of log Z contributes."""
+        return self.estimate.std_err
+
+    @property
+    def std_err_data(self) -> float:
+        """What the choice of examples contributes; infinite for a single one."""
+        if self.num_examples < 2:
+            return np.inf
+        return float(self.log_densities.std(ddof=1) / np.sqrt(self.num_examples))
+
+    @property
+    def std_err(self) -> float:
+        """Both, in quadrature."""
+        return float(np.hypot(self.std_err_log_z, self.std_err_data))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval with both errors: the mean over all that the data come from."""
+        low, high = self.interval_log_z(level)
+        spread, mean = ndtri((1 + level) / 2) * self.std_err_data, self.log_likelihood
+        return mean - float(np.hypot(spread, mean - low)), mean + float(
+            np.hypot(spread, high - mean)
+        )
+
+    def interval_log_z(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval with the error of log Z only: the mean over these very examples."""
+        low, high = self.estimate.interval(level)
+        return self._given(high), self._given(low)
+
+    @property
+    def exact_log_likelihood(self) -> float | None:
+        """The mean over these examples where log Z is known exactly."""
+        exact = self.estimate.exact_log_z
+        return None if exact is None else self._given(exact)
+
+    @property
+    def conservative_log_likelihood(self) -> float | None:
+        """The lower bound of the mean, if it was asked for."""
+        return None if self.conservative is None else self._given(self.conservative.log_z)
+
+    @property
+    def status(self) -> Status:
+        """That of log Z."""
+        return self.estimate.status
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What to know, and what to do about it; empty if there is nothing to report."""
+        return messages_of(self.notes, in_python)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The same as data: those of log Z, and what they mean for the log-likelihood."""
+        found: list[Finding] = []
+        if self._is_upper_bound:
+            words = "which also computes a lower bound, or more steps"
+            other = Remedy(conservative=True, words=words) if self.conservative is None else None
+            found.append(Finding.of(Kind.LIKELIHOOD_IS_HIGH, other))
+        elif self.status is not Status.OK:
+            found.append(Finding.of(Kind.LIKELIHOOD_IS_OFF))
+        return (*found, *self.estimate.notes, *self._against_conservative())
+
+    def _against_conservative(self) -> list[Finding]:
+        """Whether the conservative log-likelihood lies above the exact one, or the other."""
+        if self.conservative is None:
+            return []
+        known, error = self.estimate.exact_log_z, 0.0
+        if known is None:
+            known, error = self.estimate.log_z, self.std_err_log_z
+        errors = np.hypot(self.conservative.std_err, error)
+        is_above = known - self.conservative.log_z > _MOST_ERRORS * errors
+        return [Finding.of(Kind.BOUNDS_NOTHING)] if is_above else []
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `annealz likelihood --json` prints; what is unknown is None."""
+        return {
+            "model": self.model,
+            "data": self.data,
+            "num_examples": self.num_examples,
+            "log_likelihood": self.log_likelihood,
+            "std_err": finite_or_none(self.std_err),
+            "std_err_log_z": finite_or_none(self.std_err_log_z),
+            "std_err_data": finite_or_none(self.std_err_data),
+            "interval": [finite_or_none(bound) for bound in self.interval()],
+            "interval_log_z": [finite_or_none(bound) for bound in self.interval_log_z()],
+            "exact_log_likelihood": self.exact_log_likelihood,
+            "conservative": self._conservative_dict(),
+            "status": self.status.value,
+            "messages": list(messages_of(self.notes, in_options)),
+            "estimate": self.estimate.to_dict(),
+        }
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The result as label and value, for people."""
+        bound = ", likely an upper bound" if self._is_upper_bound else ""
+        rows = [
+            ("model", self.model),
+            ("data", f"{self.data}, {self.num_examples:,} examples"),
+            (
+                "log-likelihood",
+                f"{self.log_likelihood:.4f} ± {_error(self.std_err)} nats per example{bound}",
+            ),
+            ("95 % interval", _range(self.interval())),
+            ("error of the data", _error(self.std_err_data)),
+            (
+                "error of log Z",
+                f"{_error(self.std_err_log_z)}; of these very examples {_range(self.interval_log_z())}",
+            ),
+        ]
+        exact = self.exact_log_likelihood
+        if exact is not None:
+            gap = self.log_likelihood - exact
+            rows.append(("exact", f"{exact:.4f} of these very examples (off by {gap:+.4f})"))
+        if self.conservative is not None:
+            below, low = self.conservative, self._given(self.conservative.log_z)
+            gap = self.log_likelihood - low
+            side = "below" if gap > 0 else "above"
+            rows += [
+                ("conservative", f"{low:.4f} ± {_error(below.std_err)} ({abs(gap):.4f} {side})"),
+                (
+                    "… with",
+                    f"{below.num_examples} examples, {below.num_chains} chains each, "
+                    f"{below.run.sweeps:,} sweeps, {below.run.seconds:.1f} s",
+                ),
+            ]
+        kept = {"log Z", "exact log Z", "ESS", "schedule", "base", "seed", "cost", "status"}
+        kept |= {"method", "ladder", "round trips"}  # of replica exchange
+        return rows + [row for row in self.estimate.rows() if row[0] in kept]
+
+    def __repr__(self) -> str:
+        return as_text("Likelihood", self.rows(), self.messages)
+
+    def _repr_html_(self) -> str:
+        from annealz.views.show.html import likelihood_html
+
+        return likelihood_html(self)
+
+    def to_pandas(self):
+        """log p*(v) and log p(v) as a pandas table, one row per example."""
+        from annealz.views.tables import likelihood_table
+
+        return likelihood_table(self)
+
+    @property
+    def _is_upper_bound(self) -> bool:
+        """Whether log Z is likely too low: it comes from forward weights that cannot be trusted."""
+        both = getattr(self.estimate, "two_sided", "exchange")  # which errs on either side
+        return self.status is not Status.OK and both is None
+
+    def _given(self, log_z: float) -> float:
+        """Mean log p(v) with this log Z."""
+        return float(self.log_densities.mean() - log_z)
+
+    def _conservative_dict(self) -> dict[str, Any] | None:
+        below = self.conservative
+        if below is None:
+            return None
+        return {
+            "log_likelihood": self.conservative_log_likelihood,
+            "std_err": finite_or_none(below.std_err),
+            "log_z": below.log_z,
+            "num_examples": below.num_examples,
+            "num_chains": below.num_chains,
+            "sweeps": below.run.sweeps,
+            "seconds": below.run.seconds,
+        }
+
+
+@shown
+def log_likelihood(
+    model: AbstractModel | str | Path,
+    data: str | Path | np.ndarray,
+    *,
+    alphabet: str | None = None,
+    estimate: Estimate | None = None,
+    conservative: bool = False,
+    conservative_examples: int = NUM_EXAMPLES,
+    conservative_chains: int = NUM_CHAINS,
+    data_name: str = "data",
+    progress: bool = False,
+    on_progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Likelihood:
+    """Mean log-likelihood of data under a model.
+
+    Parameters
+    ----------
+    model : a model whose log p* of the visible units is known, the name of a packaged one, or a file
+    data : examples (rows, visible): zeros and ones, states from 0 on, or real numbers, as the visible units
+        are. Or a name, mnist or mnist-test, or a file: of rows, or aligned sequences in FASTA. Of binary
+        units values between 0 and 1 are probabilities, and drawn once.
+    alphabet : of sequences in FASTA: protein, rna, dna, or the letters in the order of their states; by
+        default that of 21 or 5 states
+    estimate : log Z of this very model; without it one is made
+    conservative : also compute a lower bound, by reverse annealing from a few of the examples
+    conservative_examples, conservative_chains : how many of them, and chains for each
+    data_name : what to call examples that are given as an array
+    progress : show a live bar in a notebook or a terminal
+    on_progress : called with a Progress after every chunk
+    options : what `estimate_log_z` takes
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> model = random_rbm(4, 6)
+    >>> rows, _ = annealz.exact_samples(model, 50)
+    >>> likelihood = annealz.log_likelihood(
+    ...     model, rows, schedule="linear", num_steps=100, num_chains=100
+    ... )
+    >>> round(likelihood.exact_log_likelihood, 3)
+    -3.352
+    >>> abs(
+    ...     likelihood.log_likelihood - likelihood.exact_log_likelihood
+    ... ) < 4 * likelihood.std_err_log_z
+    True
+    """
+    target = model if isinstance(model, AbstractModel) else load_model(model)
+    if isinstance(data, str | Path):
+        data_name, rows, _ = read_examples(data, target, alphabet=alphabet)
+    elif alphabet is not None:
+        raise ValueError("alphabet is for sequences in FASTA, and data is an array: leave one out.")
+    else:
+        rows = check_examples(data, target, data_name)
+    if conservative:
+        check_conservative(target)
+    if estimate is None:
+        estimate = estimate_log_z(model, on_progress=on_progress, **options)
+    elif options:
+        raise ValueError(
+            f"an estimate is given, and so is {', '.join(options)} to make one: leave one out."
+        )
+    elif estimate.settings.model_digest != target.digest:
+        raise ValueError(
+            f"the estimate is that of another model, {estimate.model}: give its own, or none."
+        )
+    below = None
+    if conservative and not hasattr(estimate, "schedule"):
+        raise ValueError(
+            "conservative follows the schedule of an estimate by annealing, got one by replica exchange: "
+            "leave out one of them."
+        )
+    if conservative:
+        assert isinstance(target, RBM)
+        below = conservative_log_z(
+            target,
+            rows,
+            estimate.schedule,
+            num_examples=conservative_examples,
+            num_chains=conservative_chains,
+            seed=estimate.seed,
+            on_progress=on_progress,
+        )
+    return Likelihood(data_name, log_densities(target, rows), estimate, below)
+
+
+def check_conservative(model: AbstractModel) -> None:
+    """Refuse a model that reverse annealing from examples does not know."""
+    if not isinstance(model, RBM):
+        raise ValueError(
+            f"conservative is for RBMs of binary units, got a {type(model).__name__}: leave it out."
+        )
+
+
+def _error(value: float) -> str:
+    return f"{value:.4f}" if np.isfinite(value) else "unknown"
+
+
+def _range(interval: tuple[float, float]) -> str:
+    low, high = interval
+    return f"{low:.4f} … {high:.4f}" if np.isfinite(interval).all() else "unknown"

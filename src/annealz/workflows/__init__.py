@@ -1,1 +1,0 @@
-"""What a user asks for: an estimate, a comparison, a likelihood."""

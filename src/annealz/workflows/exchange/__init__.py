@@ -1,1 +1,0 @@
-"""An estimate by replica exchange: its run, its folder, its result."""

@@ -1,1 +1,0 @@
-"""An estimate by nested sampling: its runs and its result."""
