@@ -2,7 +2,6 @@
 
 import sys
 
-from annealz.cli.collector import pause_collector
 from annealz.cli.signals import answer_signals, status_at_end
 
 __all__ = ["main"]
@@ -12,7 +11,6 @@ def main() -> None:
     """Run the command line and exit."""
     try:
         answer_signals()
-        pause_collector()
         from annealz.cli.main import main as run
 
         run()

@@ -1,6 +1,5 @@
 """The number of devices changes no bit; devices are emulated, in a process of their own."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -32,28 +31,6 @@ for count in (1, 2, 8):
         states=run.states, means=run.trace.means["states"], variances=run.trace.variances["states"],
     )
 """
-PREFERRED = """
-import sys
-import threading
-from collections import Counter
-from pathlib import Path
-import jax
-import annealz
-
-made = Counter()
-
-def listen(event, seconds, **about):
-    if event.endswith("backend_compile_duration"):
-        made[about["fun_name"], threading.current_thread().name.split("_")[0]] += 1
-
-jax.monitoring.register_event_duration_secs_listener(listen)
-density = annealz.LogDensity(lambda x: -0.7 * (x**2).sum() - 0.1 * (x**4).sum(), dim=3)
-with jax.default_device(jax.local_devices()[1]):
-    annealz.estimate_log_z(density, num_steps=40, num_chains=60)
-names = ("_at_one", "_cooled", "start", "advance", "start_reverse")
-found = {str(key): made[key] for key in made if key[0][4:-1] in names}
-Path(sys.argv[1], "made").write_text(repr(found))
-"""
 
 
 def run(script: str, folder: Path) -> None:
@@ -68,16 +45,6 @@ def run(script: str, folder: Path) -> None:
         check=True,
         timeout=300,
     )
-
-
-def test_what_is_compiled_ahead_serves_on_a_preferred_device(tmp_path: Path):
-    """As that of a small density on the CPU beside a GPU: the stages compile none of it again."""
-    run(PREFERRED, tmp_path)
-    expected = {"_at_one": 2, "_cooled": 2, "start": 2, "advance": 3, "start_reverse": 1}
-    found = ast.literal_eval((tmp_path / "made").read_text())
-    assert found == {
-        str((f"jit({name})", "annealz-ahead")): count for name, count in expected.items()
-    }
 
 
 def test_devices_change_no_bit(tmp_path: Path):

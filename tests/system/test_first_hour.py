@@ -1,6 +1,5 @@
 """What a newcomer stumbles over: strict exit, own help, missing files, doctor, tables in a pipe."""
 
-import gc
 import json
 import os
 import subprocess
@@ -10,9 +9,7 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.cli.collector import pause_collector, resume_collector
 from annealz.cli.main import main
-from annealz.cli.progress import show_progress
 from annealz.core import kept_programs as programs
 from annealz.testing import random_rbm
 from support.imports import annealz_in_a_process, imported
@@ -142,22 +139,6 @@ def test_a_small_estimate_imports_what_it_needs(model):
     others = {f"annealz.models.formats.{name}" for name in ("hdf5", "julia", "mat", "uai")}
     others |= {f"annealz.models.{name}" for name in ("dbm", "ising", "layered_rbm", "potts")}
     assert not modules & {*others, "arviz_stats", "matplotlib", "optax", "blackjax"}
-
-
-def test_the_collector_pauses_until_the_work_begins():
-    assert gc.isenabled()
-    before = gc.get_freeze_count()
-    resume_collector()  # nobody paused it
-    assert gc.get_freeze_count() == before
-    pause_collector()
-    try:
-        assert not gc.isenabled()
-        made = [[number] for number in range(1000)]
-        with show_progress(True):
-            assert gc.isenabled()
-            assert gc.get_freeze_count() >= before + len(made)
-    finally:
-        gc.enable()
 
 
 def test_a_status_is_a_string_and_a_truth():

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from annealz.cli.collector import resume_collector
 from annealz.views.show.board import Board, report_labelled_to, report_to
 from annealz.views.show.live import live_board
 
@@ -20,7 +19,6 @@ __all__ = ["show_enumeration", "show_labelled_progress", "show_progress", "show_
 
 @contextmanager
 def _board(quiet: bool) -> Iterator[Board | None]:
-    resume_collector()  # the imports are done
     if quiet:
         yield None
         return

@@ -21,7 +21,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -32,7 +32,6 @@ from annealz.core.devices import platform
 
 __all__ = [
     "Compiled",
-    "Traced",
     "care_of",
     "narrow_options",
     "numbers_computed",
@@ -53,20 +52,6 @@ _PLAIN: tuple[_Options, ...] = (
     {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
     {"xla_backend_optimization_level": 0},
 )
-
-
-class Traced(NamedTuple):
-    """A program that is not compiled yet."""
-
-    compile: Callable[[], Any]
-    """In any thread; a call finds it made."""
-    like: Any
-    """Shapes and types of what it returns."""
-
-    @property
-    def zeros(self) -> Any:
-        """Arrays of these shapes."""
-        return jax.tree.map(lambda array: np.zeros(array.shape, array.dtype), self.like)
 
 
 class Compiled:
@@ -111,18 +96,6 @@ class Compiled:
 
     def __call__(self, *arguments: Any, work: float = math.inf, at_once: float = math.inf) -> Any:
         return self._program(work, at_once)(*arguments)
-
-    def ahead(self, *arguments: Any, work: float = math.inf, at_once: float = math.inf) -> None:
-        """Compile the program for these arguments without running it: a later call finds it made."""
-        self.traced(*arguments, work=work, at_once=at_once).compile()
-
-    def traced(
-        self, *arguments: Any, work: float = math.inf, at_once: float = math.inf
-    ) -> "Traced":
-        """The program for these arguments, traced by this thread."""
-        found = self._program(work, at_once).lower(*arguments)
-        _, arrays, others = found.lowered.out_info
-        return Traced(found.compile, eqx.combine(arrays, others.value))
 
     def lower(self, *arguments: Any) -> Any:
         """The optimised program for these arguments, before it is compiled."""

@@ -8,7 +8,6 @@ While runs go to the workers of a cluster, the platform is theirs.
 
 import contextlib
 import contextvars
-import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +23,6 @@ __all__ = [
     "device_name",
     "is_first",
     "local_devices",
-    "may_start_slowly",
     "num_side_by_side",
     "platform",
     "preferred",
@@ -96,12 +94,6 @@ def num_side_by_side(devices: Sequence[Device]) -> int:
     """How many programs these devices run at a time; a CPU is one device to JAX and has many cores."""
     cores = os.cpu_count() or 1 if devices[0].platform == "cpu" else 1
     return max(len(devices), cores)
-
-
-def may_start_slowly() -> bool:
-    """Whether JAX may have more to start than a CPU: a GPU takes more than a second."""
-    is_installed = importlib.util.find_spec("jax_plugins") is not None
-    return is_installed and jax.config.jax_platforms != "cpu"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def preferred() -> Device | str | None:

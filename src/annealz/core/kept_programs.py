@@ -1,12 +1,12 @@
-"""Compiled programs are kept for the next process: its first result takes half the time.
+"""Keep the compiled programs of a command for the next one, which then takes half the time.
 
 They lie in JAX's compilation cache, in annealz's folder of the user's cache, at most 1 GB of them, those
 that were not used for long dropped first; several processes may share it. Programs use what a processor can
 do, so that each kind of it has a folder of its own. `ANNEALZ_PROGRAMS=0` keeps none, and where a folder is
 set for JAX (`JAX_COMPILATION_CACHE_DIR`, `jax_compilation_cache_dir`), it is that one.
 
-A command sets it once, for itself and what it starts. In Python the setting is JAX's own, and not ours to
-keep: it is made where a call of ours begins and taken back where it ends.
+A command sets it for itself and the processes that it starts. In Python the setting is the user's:
+`jax.config.update("jax_compilation_cache_dir", …)`.
 """
 
 import functools
@@ -18,9 +18,7 @@ from pathlib import Path
 
 import platformdirs
 
-from annealz.core.counted import Counted
-
-__all__ = ["keep_programs", "keeping_programs", "programs_folder"]
+__all__ = ["keep_programs", "programs_folder"]
 
 _MOST_BYTES = 10**9
 _SHORTEST = 0.05  # seconds to compile: those of less are hardly faster to read
@@ -44,49 +42,6 @@ def keep_programs() -> None:
     for name, value in _settings(folder).items():
         os.environ.setdefault(name.upper(), str(value))
     _ignore_warnings()
-
-
-class _Keeping(Counted):
-    """JAX's setting, ours while at least one call of ours lasts, in whichever thread."""
-
-    def __init__(self):
-        super().__init__()
-        self._before: dict[str, object] = {}
-        self._given: dict[str, object] = {}
-
-    def begin(self) -> None:
-        import jax
-
-        if jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore[reportAttributeAccessIssue]
-            return
-        folder = _made()
-        if folder is not None:
-            self._given = _settings(folder)
-            self._before = {name: getattr(jax.config, name) for name in self._given}
-            self._put(self._given)
-            _ignore_warnings()
-
-    def end(self) -> None:
-        """Put back what nobody has changed since."""
-        import jax
-
-        ours = {name for name, value in self._given.items() if getattr(jax.config, name) == value}
-        self._put({name: value for name, value in self._before.items() if name in ours})
-        self._before, self._given = {}, {}
-
-    @staticmethod
-    def _put(values: dict[str, object]) -> None:
-        import jax
-        from jax.experimental.compilation_cache.compilation_cache import reset_cache
-
-        for name, value in values.items():
-            jax.config.update(name, value)
-        if values:
-            reset_cache()  # JAX asks once whether there is a folder
-
-
-keeping_programs = _Keeping()
-"""Of a function: its programs are kept, unless JAX has a folder of its own already."""
 
 
 def _made() -> Path | None:

@@ -29,7 +29,6 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.failures import plainly
-from annealz.core.kept_programs import keeping_programs
 from annealz.core.pace import Pace
 from annealz.core.random import check_seed
 from annealz.engine.advance import CHUNK_CAPACITY, Block
@@ -49,7 +48,7 @@ from annealz.schedules.schedule import Schedule
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Progress", "anneal", "usual_spacing"]
+__all__ = ["Progress", "anneal"]
 
 _NUM_RECORDS = 1000  # recorded steps by default
 
@@ -90,7 +89,6 @@ class Progress(NamedTuple):
     """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
 
-@keeping_programs
 @plainly
 @clustered
 def anneal(
@@ -156,7 +154,7 @@ def anneal(
         num_chains,
         check_seed(seed),
         purpose,
-        record_every or usual_spacing(schedule.num_steps),
+        record_every or _usual_spacing(schedule.num_steps),
         reverse,
         resample,
     )
@@ -169,7 +167,7 @@ def anneal(
         return _run(work, blocks, draws, Saver(kept, checkpoint_seconds), pace, on_progress)
 
 
-def usual_spacing(num_steps: int) -> int:
+def _usual_spacing(num_steps: int) -> int:
     """Steps between records, where nothing else is asked for."""
     return -(-num_steps // _NUM_RECORDS)
 

@@ -6,8 +6,7 @@ only when it is done (a loop of unknown length asks the host whether to go on). 
 JAX and runs as many blocks side by side as it has cores.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,9 +23,9 @@ from annealz.core.devices import (
     preferring,
 )
 from annealz.engine.blocks import cut
-from annealz.engine.work import InBlocks, Work
+from annealz.engine.work import InBlocks
 
-__all__ = ["LocalBlocks", "on_one", "traced"]
+__all__ = ["LocalBlocks", "on_one"]
 
 
 class LocalBlocks:
@@ -101,15 +100,6 @@ class LocalBlocks:
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def traced(work: Work) -> Iterator[Callable[[], Any]]:
-    """The programs of a run in this process, traced by this thread: what compiles them, in any thread."""
-    with contextlib.closing(LocalBlocks(work)) as blocks:
-        given = blocks.given(0)
-        first = work.traced_start(given)
-        yield first.compile
-        yield work.traced_steps(given, blocks.placed(first.zeros, 0)).compile
 
 
 def on_one(given: tuple, device: Device) -> tuple:

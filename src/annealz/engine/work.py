@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import jax
 import numpy as np
 
-from annealz.core.by_shape import shape_key
-from annealz.core.compiled import Compiled, Traced, care_of
+from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     FUSED_RECORD_CAPACITY,
@@ -230,25 +229,6 @@ class Work:
             return advance_fused, (fused, path, stream, block, chunk)
         mode = self.is_reverse, self.resampling, round_steps(path, self.every)
         return advance, (path, kernel, observers, stream, block, chunk, *mode)
-
-    @property
-    def program_key(self) -> tuple:
-        """Equal where the same programs serve; it has a hash where all but arrays has one."""
-        of = self.path.unnamed(), self.kernel, self.observers, self.resampling
-        shape = self.blocks[1], care_of(**self._load), round_steps(self.path, self.every)
-        return *shape_key(*of), *shape, self.is_reverse
-
-    def traced_start(self, given: tuple) -> Traced:
-        """What makes a block, traced here."""
-        like = self._draws_like
-        draws = None if like is None else np.zeros(like.shape, like.dtype)
-        program, arguments = self._start(given, 0, draws)
-        return program.traced(*arguments, **self._load)
-
-    def traced_steps(self, given: tuple, block: Block) -> Traced:
-        """What takes its steps, traced here."""
-        program, arguments = self._advance(given, 0, block, 0, 1)
-        return program.traced(*arguments, **self._load)
 
 
 def _fused(*arguments: Any) -> tuple[Block, Record]:

@@ -19,7 +19,6 @@ whose mean over the last half is kept.
 
 import abc
 import time
-from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
 import equinox as eqx
@@ -29,7 +28,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.compiled import Compiled, Traced
+from annealz.core.compiled import Compiled
 from annealz.core.random import Bits, Stream, derive_seed
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned
@@ -44,7 +43,6 @@ __all__ = [
     "Tuning",
     "adapt",
     "as_tuning",
-    "traced",
 ]
 
 _MOST_CHAINS, _LEAST_CHAINS = 128, 32
@@ -65,12 +63,6 @@ class Tuning(eqx.Module):
     betas: Float[Array, " knots"]
     log_steps: Float[Array, " knots"]
     log_scales: Float[Array, "knots dim"]
-
-    @classmethod
-    def zeros(cls, dim: int) -> "Tuning":
-        """As what an adaptation finds, in shape."""
-        knots, scales = np.zeros(_NUM_KNOTS, np.float32), np.zeros((_NUM_KNOTS, dim), np.float32)
-        return cls(*(on_device(a) for a in (knots, knots, scales)))
 
     @classmethod
     def constant(cls, step_size: float) -> "Tuning":
@@ -214,20 +206,6 @@ def adapt(
         count,
         time.monotonic() - began,
     )
-
-
-def traced(
-    path: Any, kernel: AbstractTunedKernel, *, budget: int, num_chains: int | None = None
-) -> Iterator[Traced]:
-    """Programs of such an adaptation, traced here: its draws from p_0, and its sweeps."""
-    count, sweeps, work = _Size.of(path, budget, num_chains)
-    stream, chains, path = Stream(0, "tuning"), indices(count), path.unnamed()
-    drawn = programs.sample.traced(path, stream, np.int32(0), chains, work=work)
-    yield drawn
-    x, zero = drawn.zeros, np.float32(0)
-    here = _Temperature(zero, zero, np.zeros(path.dim_of(x), np.float32))
-    given = path, kernel, stream, chains, x, here, np.int32(0), sweeps
-    yield _tune.traced(*given, work=work, at_once=x.size)
 
 
 class _Size(NamedTuple):

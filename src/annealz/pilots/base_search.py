@@ -27,9 +27,7 @@ those that find the mass. A share of the chains starts there (`second_opinion.py
 streams of their own and enter no weight.
 """
 
-import copy
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,7 +40,6 @@ from annealz.bases.fit_mixture import fit_mixture
 from annealz.bases.mixture import MixtureBase
 from annealz.core.names import FITTED
 from annealz.core.random import derive_seed
-from annealz.core.threads import all_at_once
 from annealz.core.units import BernoulliUnits
 from annealz.core.weights import delta_std_err, effective_sample_size, flattened, log_mean
 from annealz.engine.anneal import Progress, anneal
@@ -58,7 +55,6 @@ from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
 from annealz.paths.pairs import AbstractPairPath
 from annealz.paths.tempered import ZERO_DENSITY
-from annealz.pilots.beside import may_go_beside
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
@@ -72,7 +68,6 @@ __all__ = [
     "BaseChoice",
     "Scout",
     "choose_second",
-    "scout_budget",
     "search_bases",
     "second_chains",
 ]
@@ -184,7 +179,7 @@ class BaseChoice:
         )
 
 
-def scout_budget(sweeps: int) -> int:
+def _scout_budget(sweeps: int) -> int:
     """Sweeps of the survey of each base that is tried for a run of so many sweeps."""
     return max(LEAST_BUDGET, int(_SURVEY_SHARE * sweeps))
 
@@ -219,7 +214,7 @@ class _Searcher:
         terrain = survey_mixing(
             path,
             self.kernel,
-            budget=scout_budget(self.sweeps),
+            budget=_scout_budget(self.sweeps),
             seed=seed,
             on_progress=self.on_progress,
         )
@@ -241,16 +236,7 @@ class _Searcher:
         return Scout(base, path, terrain, float(log_z), float(std_err), run, starts)
 
     def survey_all(self, bases: Mapping[str, AbstractBase]) -> list[Scout]:
-        """Surveys from all of these, side by side where they may; at least from one where time is short."""
-        of = self.kernel, scout_budget(self.sweeps), self.model, *bases.values()
-        if self.deadline is None and may_go_beside(*of):
-            quiet = copy.copy(self)
-            quiet.on_progress = None
-            calls = [
-                functools.partial(quiet.scout, base, name, with_run=False)
-                for name, base in bases.items()
-            ]
-            return all_at_once(calls)
+        """Survey the paths from all of these bases; at least one where time is short."""
         tried: list[Scout] = []
         for name, base in bases.items():
             if not tried or not self.is_late:

@@ -26,7 +26,6 @@ from annealz.schedules.terrain import Terrain
 
 __all__ = [
     "check_schedule",
-    "mixing_budget",
     "named_rule",
     "pilot_scale_within",
     "pilot_sweeps",
@@ -69,15 +68,13 @@ def plan_schedule(
     num_chains: int = 1000,
     seed: int = 0,
     pilot_scale: float = 1.0,
-    terrain: Terrain | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Schedule:
     """The schedule meant by a name, a file, an array of betas or a Schedule.
 
     `num_chains` of the run to come: with its steps, it limits the sweeps of the pilot of mixing.
     `pilot_scale` shrinks the number of sweeps of a pilot at knots, that of gms13, which at the paper's size
-    costs more than most runs. `terrain` is what such a pilot saw, where it was run already. What the pilot
-    cost is in `provenance["pilot_sweeps"]`.
+    costs more than most runs. What the pilot cost is in `provenance["pilot_sweeps"]`.
 
     Examples
     --------
@@ -96,18 +93,9 @@ def plan_schedule(
     num_steps = check_schedule(schedule, num_steps)
     begin(on_progress, "pilot")
     total = _total(num_steps, num_chains)
-    if terrain is None:
-        terrain = _surveyed(rule.pilot, path, kernel, total, seed, pilot_scale, on_progress)
+    terrain = _surveyed(rule.pilot, path, kernel, total, seed, pilot_scale, on_progress)
     begin(on_progress, "schedule")
     return make_schedule(rule, num_steps, terrain)
-
-
-def mixing_budget(schedule: object, num_steps: int, num_chains: int) -> int | None:
-    """Sweeps of the survey of mixing that this schedule needs for such a run, if it does."""
-    rule = _piloted(schedule)
-    if rule is None or rule.pilot != "mixing":
-        return None
-    return _sweeps(rule.pilot, _total(num_steps, num_chains), 1.0)
 
 
 def _total(num_steps: int, num_chains: int) -> int:

@@ -26,7 +26,6 @@ from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices
 from annealz.core.failures import plainly
-from annealz.core.kept_programs import keeping_programs
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
@@ -46,12 +45,11 @@ from annealz.pilots.visits import (
     Leg,
     Population,
     Seen,
-    compile_visit,
     visit,
 )
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["LEAST_BUDGET", "compile_survey", "survey_chains", "survey_mixing"]
+__all__ = ["LEAST_BUDGET", "survey_mixing"]
 
 _MAX_CHAINS, _MIN_CHAINS = 50, 20
 _MAX_KNOTS, _MIN_KNOTS = 32, 8
@@ -97,7 +95,6 @@ class _Knot:
         return not memory.is_bound and self.length > _RESOLVED * memory.tau
 
 
-@keeping_programs
 @as_task
 @plainly
 def survey_mixing(
@@ -129,21 +126,6 @@ def survey_mixing(
     return _terrain(knots, walk)
 
 
-def survey_chains(budget: int) -> int:
-    """Chains of a survey of so many sweeps."""
-    return int(np.clip(np.sqrt(budget) / 10, _MIN_CHAINS, _MAX_CHAINS))
-
-
-def compile_survey(path: AbstractPath, kernel: AbstractKernel, budget: int) -> None:
-    """Make the programs of such a survey in this process, without a sweep."""
-    walk = _Walk(path, kernel, budget, 0, None)
-    first = programs.sample(walk.path, walk.stream, np.int32(1), walk.chains, work=walk.work)
-    compile_visit(
-        walk.path, kernel, walk.stream, walk.chains, Population.at_first(first), walk.uniforms,
-        work=walk.work,
-    )  # fmt: skip
-
-
 class _Walk:
     """The population, its random stream, and what it has spent."""
 
@@ -154,7 +136,7 @@ class _Walk:
             )
         self.path = kernel.extend(path).unnamed()
         self.kernel, self.budget, self.seed = kernel, budget, seed
-        self.num_chains = survey_chains(budget)
+        self.num_chains = int(np.clip(np.sqrt(budget) / 10, _MIN_CHAINS, _MAX_CHAINS))
         sweeps = budget // self.num_chains
         self.num_knots = int(np.clip(np.sqrt(sweeps) / 2, _MIN_KNOTS, _MAX_KNOTS)) // 2 * 2
         self.piece = max(_LEAST_SWEEPS, min(64, int(_SHARES[1] * sweeps / self.num_knots) // 4))

@@ -35,7 +35,6 @@ __all__ = [
     "Leg",
     "Population",
     "Seen",
-    "compile_visit",
     "visit",
 ]
 
@@ -108,22 +107,6 @@ def visit(
         Seen(leg, jumps[i], bool(resampled[i]), slopes[end - leg.num_sweeps : end])
         for i, (leg, end) in enumerate(zip(legs, ends, strict=True))
     ]
-
-
-def compile_visit(
-    path: Any,
-    kernel: Any,
-    stream: Stream,
-    chains: jax.Array,
-    population: Population,
-    uniforms: np.ndarray,
-    *,
-    work: float = math.inf,
-) -> None:
-    """Make the program of all visits of such a population, without one."""
-    here = np.zeros(1), [Leg(0, 0, 1)], uniforms, 0
-    program, arguments = _launch(path, kernel, stream, chains, population, *here)
-    program.ahead(*arguments, work=work, at_once=population.at_once)
 
 
 def _launch(

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.collector import collecting_rarely
 from annealz.core.failures import plainly
-from annealz.core.kept_programs import keeping_programs
 from annealz.core.random import check_seed, derive_seed
 from annealz.core.text import as_text
 from annealz.core.versions import versions
@@ -237,8 +235,6 @@ class Comparison:
         write_report(self, path)
 
 
-@keeping_programs
-@collecting_rarely
 @plainly
 @clustered
 @shown_by_name

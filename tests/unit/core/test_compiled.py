@@ -1,7 +1,5 @@
 """Programs that are optimised as far as they are worth it: the same numbers, and how many are computed."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +14,6 @@ from annealz.core.compiled import (
     plain_options,
     wide_options,
 )
-from support.compiled_programs import count_compiled
 
 
 def test_little_work_is_not_optimised():
@@ -34,26 +31,6 @@ def test_little_work_is_not_optimised():
     assert len(traces) == 2
     np.testing.assert_allclose(quick, careful, rtol=1e-6)
     compiled(x, work=1e9)
-    compiled(x, work=0)
-    assert len(traces) == 2
-
-
-def test_what_is_compiled_ahead_in_a_thread_is_found():
-    """Neither traced nor compiled again; what another kind of work takes is."""
-    traces = []
-
-    def function(x):
-        traces.append(x)
-        return 3 * jnp.cos(x).sum()
-
-    compiled, x = Compiled(function), np.linspace(0, 1, 77, dtype=np.float32)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(compiled.ahead, x, work=1e9).result()
-    assert len(traces) == 1
-    with count_compiled() as names:
-        found = compiled(x + 1, work=1e9)
-    assert (len(traces), names) == (1, [])
-    np.testing.assert_allclose(found, 3 * np.cos(x + 1).sum(), rtol=1e-5)
     compiled(x, work=0)
     assert len(traces) == 2
 

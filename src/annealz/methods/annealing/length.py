@@ -29,7 +29,6 @@ from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
-from annealz.schedules.terrain import Terrain
 
 __all__ = ["Length", "choose_length", "opinion_chains", "part_width"]
 
@@ -71,12 +70,8 @@ def choose_length(
     spent: float,
     on_progress: OnProgress = None,
     on_forecast: OnForecast = None,
-    terrain: Terrain | None = None,
 ) -> Length:
-    """For a problem whose choice took `spent` seconds of the time allowed.
-
-    `terrain` is what the survey of the path saw, where it was made already.
-    """
+    """For a problem whose choice took `spent` seconds of the time allowed."""
     if options.target_std_err is not None:
         return _for_error(problem, schedule, options, spent, on_progress, on_forecast)
     num_steps, num_chains = options.num_steps, options.chains
@@ -96,7 +91,6 @@ def choose_length(
         num_steps=num_steps,
         num_chains=num_chains,
         seed=options.seed,
-        terrain=terrain,
         on_progress=on_progress,
     )
     pilot = found.provenance if _is_name(schedule) else {}  # the pilot of a name is charged

@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.collector import collecting_rarely
-from annealz.core.devices import may_start_slowly
 from annealz.core.failures import plainly
-from annealz.core.imports_ahead import import_ahead
-from annealz.core.kept_programs import keeping_programs
 from annealz.core.names import DEFAULT_SCHEDULE
 from annealz.core.random import derive_seed
 from annealz.diagnostics.finding import Finding
@@ -33,7 +29,6 @@ from annealz.engine.resampling import Resampling, island_size
 from annealz.engine.reverse import check_start
 from annealz.io.storage.lock import alone, holding
 from annealz.kernels.abstract import AbstractKernel
-from annealz.methods.annealing.ahead import Ahead
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.length import TIME_RESERVE, Length, choose_length, part_width
 from annealz.methods.annealing.options import DEFAULT_NUM_CHAINS, Options
@@ -68,15 +63,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_NUM_CHAINS", "estimate_log_z", "resume"]
 
-_INTERPOLATION, _TAILS = "scipy.interpolate", "arviz_stats.base.array"  # of schedules, of weights
 _SEARCH_TIME = 0.5  # of a time limit: after it no further base is tried
 _DRAW_SHARE, _LEAST_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
 OnProgress = Callable[[Progress], None] | None
 
 
-@keeping_programs
-@collecting_rarely
 @plainly
 @clustered
 @well_placed
@@ -220,10 +212,6 @@ def estimate_log_z(
     is_object = kernel is not None and not isinstance(kernel, str)
     given = Given(path=path is not None, kernel=is_object, base=not isinstance(base, str))
     begin(on_progress, "base")
-    if may_start_slowly():
-        import_ahead(_INTERPOLATION, _TAILS)
-    elif isinstance(schedule, str) and schedule == DEFAULT_SCHEDULE:
-        import_ahead(_INTERPOLATION)
     problem = choose_problem(
         model, base=base, data=data, marginal=marginal, path=path, kernel=kernel
     )
@@ -234,75 +222,64 @@ def estimate_log_z(
     if folder is not None:
         folder.check(force)
     steps = check_schedule(schedule, options.num_steps)
-    with Ahead() as ahead:
-        ahead.first(problem, options, schedule, steps, observers)
-        problem = _prepared(problem, steps, options, on_progress, began)
-        ahead.others(problem, options, steps)
-        ahead.wait("pilot")
-        terrain = ahead.terrain()
-        spent = max(problem.pilot_seconds, time.monotonic() - began)
-        length = choose_length(problem, schedule, options, spent, on_progress, on_forecast, terrain)
-        problem = problem.charged(length.sweeps, length.seconds, length.starts)
-        if max_seconds is not None:  # all that was done counts, reading and compiling too
-            unseen = time.monotonic() - began - problem.pilot_seconds
-            problem = problem.charged(0, max(unseen, 0.0))
-        start, of_draws = _draws(problem, length, options, given, on_progress)
-        of_draws["independent_draws"] = independent
-        second = problem.second_schedule(length.schedule)
-        problem = problem.with_exact(exact_log_z)
-        known, findings = problem.exact_log_z, problem.findings
-        if problem.is_unconfirmed and second_opinion and known is None:
-            findings = (*findings, Finding.of(Kind.UNCONFIRMED, limit=max_seconds))
-        settings = AnnealSettings(
-            **problem.described(given),
-            **of_draws,
-            asked=asked,
-            num_chains=length.num_chains,
-            wanted_chains=length.num_chains if target_std_err is not None else options.chains,
-            target_std_err=target_std_err,
-            max_seconds=max_seconds,
-            part_chains=length.part_chains,
-            resample=resample,
-            two_sided=two_sided,
-            second_opinion=second_opinion,
-            second=problem.second_base,
-            base_reason=problem.base_reason,
-            rounding=problem.rounding,
-            whole_seconds=None if max_seconds is None else length.whole_seconds,
-            wanted_steps=length.wanted_steps,
-            offset=problem.offset,
-            pilot_findings=[finding.to_record() for finding in findings] or None,
-            can_enumerate=problem.model.has_exact_draws,
-            takes_data=problem.model.takes_data,
-            along=options.along,
-            seed=options.seed,
-            record_every=options.record_every,
-            checkpoint_seconds=checkpoint_seconds,
-            exact_log_z=known,
-            pilot_sweeps=problem.pilot_sweeps,
-            pilot_seconds=problem.pilot_seconds,
-        )
-        if folder is not None:
-            folder.create(settings, problem, length.schedule, start, second)
-        runner = Runner(
-            settings,
-            problem,
-            length.schedule,
-            observers,
-            chunk_steps,
-            folder,
-            on_progress,
-            second,
-            ahead,
-        )
-        if not problem.is_simple:  # the weights of which have rarely a tail to look at
-            import_ahead(_INTERPOLATION, _TAILS)
-        ahead.runs(problem, settings, length.schedule, second, observers)
-        return runner.estimate(start)
+    problem = _prepared(problem, steps, options, on_progress, began)
+    spent = max(problem.pilot_seconds, time.monotonic() - began)
+    length = choose_length(problem, schedule, options, spent, on_progress, on_forecast)
+    problem = problem.charged(length.sweeps, length.seconds, length.starts)
+    if max_seconds is not None:  # all that was done counts, reading and compiling too
+        unseen = time.monotonic() - began - problem.pilot_seconds
+        problem = problem.charged(0, max(unseen, 0.0))
+    start, of_draws = _draws(problem, length, options, given, on_progress)
+    of_draws["independent_draws"] = independent
+    second = problem.second_schedule(length.schedule)
+    problem = problem.with_exact(exact_log_z)
+    known, findings = problem.exact_log_z, problem.findings
+    if problem.is_unconfirmed and second_opinion and known is None:
+        findings = (*findings, Finding.of(Kind.UNCONFIRMED, limit=max_seconds))
+    settings = AnnealSettings(
+        **problem.described(given),
+        **of_draws,
+        asked=asked,
+        num_chains=length.num_chains,
+        wanted_chains=length.num_chains if target_std_err is not None else options.chains,
+        target_std_err=target_std_err,
+        max_seconds=max_seconds,
+        part_chains=length.part_chains,
+        resample=resample,
+        two_sided=two_sided,
+        second_opinion=second_opinion,
+        second=problem.second_base,
+        base_reason=problem.base_reason,
+        rounding=problem.rounding,
+        whole_seconds=None if max_seconds is None else length.whole_seconds,
+        wanted_steps=length.wanted_steps,
+        offset=problem.offset,
+        pilot_findings=[finding.to_record() for finding in findings] or None,
+        can_enumerate=problem.model.has_exact_draws,
+        takes_data=problem.model.takes_data,
+        along=options.along,
+        seed=options.seed,
+        record_every=options.record_every,
+        checkpoint_seconds=checkpoint_seconds,
+        exact_log_z=known,
+        pilot_sweeps=problem.pilot_sweeps,
+        pilot_seconds=problem.pilot_seconds,
+    )
+    if folder is not None:
+        folder.create(settings, problem, length.schedule, start, second)
+    runner = Runner(
+        settings,
+        problem,
+        length.schedule,
+        observers,
+        chunk_steps,
+        folder,
+        on_progress,
+        second,
+    )
+    return runner.estimate(start)
 
 
-@keeping_programs
-@collecting_rarely
 @plainly
 @clustered
 @shown

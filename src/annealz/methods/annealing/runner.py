@@ -27,7 +27,6 @@ from annealz.engine.progress import begin, in_stage
 from annealz.engine.run import Run, Runs
 from annealz.io.registry.schedules import SCHEDULES
 from annealz.methods.annealing.advice import whole_seconds
-from annealz.methods.annealing.ahead import Ahead
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.length import RUN_SHARE, TIME_RESERVE, opinion_chains
 from annealz.methods.annealing.second_opinion import Probe, compare_opinions, probed_chains
@@ -63,9 +62,7 @@ class Runner:
         folder,
         on_progress,
         second_schedule: Schedule | None = None,
-        ahead: Ahead | None = None,
     ):
-        self.ahead = ahead or Ahead()
         self.second_schedule = second_schedule
         self.settings, self.problem, self.schedule = settings, problem, schedule
         self.folder: RunFolder | None = folder
@@ -98,7 +95,6 @@ class Runner:
 
     def forward(self) -> Run:
         runs: list[Run] = []
-        waited = self.ahead.wait("run")
         while count := _next_part(self.settings, runs):
             part = len(runs) + 1
             left = self.settings.num_chains - sum(run.num_chains for run in runs)
@@ -114,7 +110,7 @@ class Runner:
                     observers=self.observers,
                 )
             )
-        return _charged(merge_runs(runs), waited)
+        return merge_runs(runs)
 
     def reverse(self, run: Run, start: np.ndarray | None) -> Run:
         began = time.monotonic()
@@ -153,8 +149,7 @@ class Runner:
         assert self.second_schedule is not None
         resample = self.settings.resample
         begin(self.on_progress, "second")
-        waited = self.ahead.wait("second")
-        found = self._quiet(
+        return self._quiet(
             "second",
             path=self.problem.second_states,
             kernel=self.problem.second_kernel,
@@ -166,7 +161,6 @@ class Runner:
             resample=resample,
             on_progress=in_stage(self.on_progress, "second"),
         )
-        return _charged(found, waited)
 
     def probe(self, second: Run) -> Run | None:
         """Where the second chains ended, annealed back along the first path; None without a reversal,
@@ -190,8 +184,7 @@ class Runner:
             work = probed.size * own.sweep_size  # the density is evaluated
             start = np.asarray(programs.state(own, bits, place, work=work))
         begin(self.on_progress, "probe")
-        waited = self.ahead.wait("probe")
-        found = self._quiet(
+        return self._quiet(
             "probe",
             num_chains=probed.size,
             purpose="probe",
@@ -199,7 +192,6 @@ class Runner:
             reverse=True,
             on_progress=in_stage(self.on_progress, "probe"),
         )
-        return _charged(found, waited)
 
     def _quiet(self, name: str, **options) -> Run:
         """A run beside the main one, which says for both what devices and disks lack."""
@@ -224,11 +216,6 @@ class Runner:
         if has_more or self.second_schedule or self.settings.target_std_err is not None:
             self.folder.save_part(name, run)
         return run
-
-
-def _charged(run: Run, seconds: float) -> Run:
-    """The run, which took so many seconds more before it began."""
-    return dataclasses.replace(run, seconds=run.seconds + seconds)
 
 
 def _next_part(settings: AnnealSettings, runs: list[Run]) -> int:

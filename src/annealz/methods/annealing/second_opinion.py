@@ -39,7 +39,7 @@ from annealz.diagnostics.status import Status, status_of
 from annealz.engine.run import Run
 from annealz.paths.tempered import ZERO_DENSITY
 
-__all__ = ["Probe", "SecondOpinion", "compare_opinions", "num_probed", "probed_chains"]
+__all__ = ["Probe", "SecondOpinion", "compare_opinions", "probed_chains"]
 
 _MAX_HIGHER, _MAX_LOWER = 2.5, 3.0  # standard errors
 _LEAST_DIFFERENCE = 0.01  # nats: below, rounding and nothing else
@@ -145,7 +145,7 @@ class Probe:
         return float(np.exp(min(log_mean - self.log_ratio, 0.0)))
 
 
-def num_probed(num_second: int) -> int:
+def _num_probed(num_second: int) -> int:
     """How many of so many second chains are probed."""
     return max(num_second // 2, min(num_second, _LEAST_PROBED))
 
@@ -154,7 +154,7 @@ def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
     """Second chains whose ends are probed, and log(N2 c_i) of each: by flattened weights, so that a few
     chains of large weight do not stand for all. Some of them have weight.
     """
-    log_weights, count = second.log_weights, num_probed(second.num_chains)
+    log_weights, count = second.log_weights, _num_probed(second.num_chains)
     is_alive = log_weights > ZERO_DENSITY / 2
     chances = np.zeros(log_weights.size)  # from where the density is zero no way leads back
     chances[is_alive] = flattened(log_weights[is_alive], min(count, is_alive.sum()))

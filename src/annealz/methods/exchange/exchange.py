@@ -22,7 +22,6 @@ from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices, on_device
 from annealz.core.failures import plainly
-from annealz.core.kept_programs import keeping_programs
 from annealz.core.numerics import whole_number
 from annealz.core.pace import Pace
 from annealz.core.random import Stream, check_seed
@@ -73,7 +72,6 @@ class Ladder(NamedTuple):
     constants: np.ndarray
 
 
-@keeping_programs
 @plainly
 @clustered
 def exchange(

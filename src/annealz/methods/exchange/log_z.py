@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.collector import collecting_rarely
 from annealz.core.failures import plainly
-from annealz.core.kept_programs import keeping_programs
 from annealz.core.random import check_seed
 from annealz.engine.anneal import Progress
 from annealz.engine.blocks import check_memory
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["exchange_log_z", "read_exchange", "resume_exchange"]
 
 
-@keeping_programs
-@collecting_rarely
 @plainly
 @clustered
 @well_placed

@@ -21,7 +21,6 @@ import numpy as np
 
 from annealz.core.arrays import indices, on_device
 from annealz.core.failures import plainly
-from annealz.core.kept_programs import keeping_programs
 from annealz.core.random import Stream
 from annealz.engine.anneal import Progress
 from annealz.methods.nested.advance import Dead, Sampler, advance, begin, moved_to
@@ -37,7 +36,6 @@ _MOST_HEIGHT = 64.0  # nats between the offset and the highest live point
 _MOST_SHRINKAGE = 20.0  # nats per variable: as far as float32 resolves positions
 
 
-@keeping_programs
 @plainly
 def nested(
     target: Target,

@@ -9,7 +9,6 @@ a hot chain that has lost a narrow mode may still lie where the way uphill leads
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -19,13 +18,12 @@ import numpy as np
 from annealz.core.arrays import indices, on_device
 from annealz.core.compiled import Compiled
 from annealz.core.random import Stream
-from annealz.kernels import adaptation
-from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, Tuning, adapt
+from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
 from annealz.kernels.metropolis import RandomWalk
 from annealz.paths import programs
 from annealz.paths.phase import Phase, PhasePath
 
-__all__ = ["Population", "Sample", "explore", "traced"]
+__all__ = ["Population", "Sample", "explore"]
 
 _SWEEPS_AT_ONE = 24
 _BURN_IN = 4
@@ -115,19 +113,6 @@ def explore(
         np.asarray(hot, np.float64),
         each * (found.sweeps + _SWEEPS_AT_ONE * kept.size) + found.starts + cooling * kept.size,
     )
-
-
-def traced(
-    path: Any, kernel: AbstractTunedKernel, *, budget: int, num_chains: int | None = None
-) -> Iterator[Callable[[], Any]]:
-    """What compiles the programs of such a population, which are traced here."""
-    drawn, tuned = adaptation.traced(path, kernel, budget=budget, num_chains=num_chains)
-    yield from (drawn.compile, tuned.compile)
-    x = drawn.zeros[: _num_kept(len(drawn.zeros))]
-    kernel = kernel.with_tuning(Tuning.zeros(path.dim_of(x)))
-    given = path.unnamed(), kernel, Stream(0, "population"), indices(len(x)), x
-    for program in (_at_one, _cooled):
-        yield program.traced(*given, work=_work(path, len(x)), at_once=x.size).compile
 
 
 def _num_kept(count: int) -> int:

@@ -28,7 +28,6 @@ Everything uses random streams of its own and is charged.
 """
 
 import dataclasses
-import functools
 import time
 from typing import Any
 
@@ -40,9 +39,7 @@ from annealz.bases.abstract import AbstractBase
 from annealz.bases.frame import AbstractFrameBase
 from annealz.bases.warped import WarpedBase
 from annealz.core.arrays import on_device
-from annealz.core.by_shape import shape_key
 from annealz.core.compiled import Compiled
-from annealz.core.compilers import Compilers
 from annealz.core.random import Stream, derive_seed
 from annealz.diagnostics.finding import Finding
 from annealz.diagnostics.kind import Kind
@@ -53,7 +50,7 @@ from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.fitting import fitted_base
 from annealz.pilots.densities.modes import Mode, find_modes, start_points
 from annealz.pilots.densities.necks import Straightened, missed_neck, straightened
-from annealz.pilots.densities.population import Population, Sample, explore, traced
+from annealz.pilots.densities.population import Population, Sample, explore
 from annealz.pilots.densities.proper import improper_direction
 from annealz.pilots.densities.wide import FAR, FAR_STRAIGHT, WIDEST_STRAIGHT, wide_bases
 
@@ -260,22 +257,16 @@ def _explored(
         (kernel.extend(model.path(origin)), many if place == last else None)
         for place, origin in enumerate(origins)
     ]
-    with Compilers() as compilers:
-        for place, (states, count) in enumerate(tasks):
-            key = shape_key(states.unnamed(), kernel), count
-            begun = functools.partial(traced, states, kernel, budget=_BUDGET, num_chains=count)
-            compilers.begin(place, key, begun)
-        for place, (states, count) in enumerate(tasks):
-            compilers.wait(place)
-            own = derive_seed(seed, "population", place)
-            try:
-                one = explore(states, kernel, seed=own, budget=_BUDGET, num_chains=count)
-                found.append((origins[place], one))
-            except NoWeight as lost:
-                assert kernel.evaluations is not None
-                evaluator.evaluations += kernel.evaluations * lost.sweeps + lost.starts
-                if place == last and not found:
-                    raise
+    for place, (states, count) in enumerate(tasks):
+        own = derive_seed(seed, "population", place)
+        try:
+            one = explore(states, kernel, seed=own, budget=_BUDGET, num_chains=count)
+            found.append((origins[place], one))
+        except NoWeight as lost:
+            assert kernel.evaluations is not None
+            evaluator.evaluations += kernel.evaluations * lost.sweeps + lost.starts
+            if place == last and not found:
+                raise
     return found
 
 
