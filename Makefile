@@ -11,7 +11,7 @@ PRESET ?= quick
 # Bytecode is kept, whatever the environment says: half of the time to collect the tests.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Compiling takes most of the time of most tests: half of it without optimisations, which change no formula.
-# tests/statistical compiles as users do.
+# tests/statistical and tests/golden compile as users do.
 QUICK := XLA_FLAGS=--xla_cpu_use_fusion_emitters=false JAX_DISABLE_MOST_OPTIMIZATIONS=1
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
@@ -25,11 +25,11 @@ estimate: $(READY) ## log Z of a packaged RBM, beside its exact value
 
 test: $(READY) ## the tests of the library and its commands
 	$(QUICK) $(PYTEST) -m "not slow and not gpu and not more and not views and not browser" tests/unit tests/system
-	$(PYTEST) -m "not slow and not gpu and not more" tests/statistical
+	$(PYTEST) -m "not slow and not gpu and not more" tests/statistical tests/golden
 
 test-more: $(READY) ## further cases of the same checks, mutants, processes and signals
 	$(QUICK) $(PYTEST) -m "more and not slow and not gpu and not browser" tests/unit tests/system
-	$(PYTEST) -m "more and not slow and not gpu" tests/statistical
+	$(PYTEST) -m "more and not slow and not gpu" tests/statistical tests/golden
 
 test-views: $(READY) ## the report, plots, notebook and terminal
 	$(QUICK) $(PYTEST) -m "views and not slow and not more" tests/unit/views tests/system/test_terminal.py

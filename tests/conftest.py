@@ -18,11 +18,12 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # A worker and its processes keep to one core: threads of two workers on two cores only wait for each other.
 os.environ.setdefault("NPROC", "2")  # threads of XLA, which some programs need two of
-if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
-    # Nor is a program cut into parts that are compiled at the same time.
+# Nor is a program cut into parts that are compiled at the same time; bits depend on the cuts.
+if "parallel_codegen_split_count" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = (
         os.environ.get("XLA_FLAGS", "") + " --xla_cpu_parallel_codegen_split_count=1"
     ).strip()
+if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
     _cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {_cores[int(os.environ["PYTEST_XDIST_WORKER"][2:]) % len(_cores)]})
 
@@ -38,6 +39,7 @@ _LARGE = 1.4e9  # bytes of a worker
 _GROWTH = 0.4e9
 _limit = _LARGE
 _LONGEST = (
+    "test_runs",
     "test_tutorials",
     "test_pages_models",
     "test_pages_start",
