@@ -21,7 +21,7 @@ from typing import Any
 from uai_bp import bethe_log_z
 
 import annealz
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.models.factor_graph import FactorGraph
 
 HERE = Path(__file__).parent

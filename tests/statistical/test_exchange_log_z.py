@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 import annealz
 from annealz.bases import BernoulliBase
 from annealz.core.names import MARGINALS
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.kernels import BlockGibbs
 from annealz.methods.exchange import advance as device
 from annealz.methods.exchange.advance import ABOVE, BELOW, NUM_SUMS, WORK_DOWN, WORK_UP

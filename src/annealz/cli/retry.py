@@ -54,7 +54,7 @@ def retry(arguments: list[str], result: Estimate | ExchangeEstimate) -> str | No
 
 def with_changes(arguments: list[str], changes: Mapping[str, Any]) -> str:
     """The command with these settings changed, and without options that no longer fit."""
-    from annealz.methods.in_options import option_of, option_words
+    from annealz.diagnostics.findings import option_of, option_words
 
     dropped = {"--out", *(option_of(name) for name in changes)}  # a folder holds one run
     if "base" in changes:

@@ -7,7 +7,7 @@ num_live, max_evaluations. Before a sign of equality one without an underscore i
 import re
 from collections.abc import Collection
 
-from annealz.methods.in_options import option_of
+from annealz.diagnostics.findings import option_of
 
 __all__ = ["in_words_of_options"]
 

@@ -58,9 +58,7 @@ from annealz.core.weights import (
     foretold_sample_size,
     log_mean,
 )
-from annealz.diagnostics.finding import Finding, Findings, by_kind
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
 from annealz.diagnostics.status import Found, check_level
 
 __all__ = ["NO_WEIGHT", "Judgement", "judge", "pareto_k", "pareto_k_limit", "tail_in_words"]

@@ -38,8 +38,7 @@ from scipy.special import ndtri, stdtrit
 
 from annealz.core.weights import effective_sample_size, foretold_sample_size, log_mean
 from annealz.diagnostics.diagnostics import pareto_k
-from annealz.diagnostics.finding import Finding, Findings, by_kind
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.status import Found, check_level
 
 __all__ = ["EntropyJudgement", "judge_entropy"]

@@ -47,8 +47,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from annealz.diagnostics.finding import Finding, Findings, by_kind
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.status import Found
 
 if TYPE_CHECKING:

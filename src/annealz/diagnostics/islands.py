@@ -38,8 +38,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
-from annealz.diagnostics.finding import Finding, Findings, by_kind
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.status import Found, check_level
 
 __all__ = ["IslandJudgement", "judge_islands"]

@@ -24,10 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtri
 
-from annealz.diagnostics.finding import Finding, Findings, by_kind
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
 from annealz.diagnostics.nested import Volumes, nested_sum
-from annealz.diagnostics.remedy import Remedy
 from annealz.diagnostics.status import Found
 
 if TYPE_CHECKING:

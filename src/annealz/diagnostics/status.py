@@ -6,10 +6,7 @@ A finding may have a remedy of its own; what helps most depends on the whole est
 
 import enum
 
-from annealz.diagnostics.finding import Finding, Findings, by_kind
-from annealz.diagnostics.in_python import in_python
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.note import messages_of
+from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind, in_python, messages_of
 
 __all__ = ["Found", "Judged", "Status", "against_exact", "check_level", "status_of"]
 

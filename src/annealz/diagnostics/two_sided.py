@@ -54,9 +54,7 @@ from annealz.core.weights import delta_std_err, log_mean
 from annealz.diagnostics.ancestry import Kinship, kinship, related_std_err
 from annealz.diagnostics.bar import Bar, bar
 from annealz.diagnostics.diagnostics import Judgement, judge
-from annealz.diagnostics.finding import Finding, Findings, by_kind
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
 from annealz.diagnostics.sandwich import Sandwich, sandwich
 from annealz.diagnostics.status import Found, Status, check_level, status_of
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from annealz.bases.bernoulli import ROWS_OF_MEANS, BernoulliBase
 from annealz.core.versions import versions
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.anneal import Progress
 from annealz.io.registry.schedules import has_pilot
 from annealz.kernels.abstract import AbstractKernel

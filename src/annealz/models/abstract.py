@@ -18,7 +18,7 @@ from annealz.io.storage.fingerprint import fingerprint
 
 if TYPE_CHECKING:  # they come later in the flow
     from annealz.bases.abstract import AbstractBase
-    from annealz.diagnostics.finding import Finding
+    from annealz.diagnostics.findings import Finding
     from annealz.kernels.abstract import AbstractKernel
     from annealz.models.contraction import Factors
     from annealz.paths.abstract import AbstractPath

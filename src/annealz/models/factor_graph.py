@@ -21,8 +21,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
 from annealz.core.arrays import on_device
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Kind
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors, absorbed
 from annealz.models.rbm import RBM

@@ -26,13 +26,10 @@ from annealz.core.numerics import finite_or_none
 from annealz.core.random import Stream, derive_seed
 from annealz.core.text import as_text
 from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
-from annealz.diagnostics.finding import Findings
-from annealz.diagnostics.in_python import in_python
-from annealz.diagnostics.note import Note, messages_of
+from annealz.diagnostics.findings import Findings, Note, in_options, in_python, messages_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, status_of
 from annealz.engine.run import Run
-from annealz.methods.in_options import in_options
 from annealz.models.density import log_densities
 from annealz.models.visible import visible_of
 from annealz.paths.mixture import MixtureLayerPath

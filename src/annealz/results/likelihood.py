@@ -28,16 +28,19 @@ from scipy.special import ndtri
 
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import as_text
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.in_python import in_python
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.note import Note, messages_of
-from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.findings import (
+    Finding,
+    Kind,
+    Note,
+    Remedy,
+    in_options,
+    in_python,
+    messages_of,
+)
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import Progress
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.log_z import estimate_log_z
-from annealz.methods.in_options import in_options
 from annealz.methods.shown import shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.density import log_densities

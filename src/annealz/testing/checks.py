@@ -24,7 +24,7 @@ from scipy import stats
 
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.annealing.log_z import estimate_log_z
 from annealz.methods.problem import choose_problem

@@ -22,7 +22,7 @@ import annealz
 from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.diagnostics.exchange import judge_exchange
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.status import Status
 from annealz.kernels import BlockGibbs
 from annealz.methods.exchange import advance as device

@@ -15,8 +15,7 @@ from annealz.core.weights import resample
 from annealz.diagnostics.ancestry import kinship, related_bar, related_std_err
 from annealz.diagnostics.bar import bar
 from annealz.diagnostics.diagnostics import judge
-from annealz.diagnostics.finding import Finding, by_kind
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Kind, by_kind
 from annealz.diagnostics.stated import stated_std_err
 from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import judge_two_sided

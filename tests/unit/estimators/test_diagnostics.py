@@ -6,7 +6,7 @@ import pytest
 from annealz.core.weights import bootstrap_interval, delta_interval
 from annealz.diagnostics import diagnostics
 from annealz.diagnostics.diagnostics import judge, pareto_k, pareto_k_limit
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.status import Status
 
 

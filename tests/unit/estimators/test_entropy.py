@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 
 LOGS = np.array([0.0, 1.5, -0.7, 2.0, 0.4, 1.0])  # log p* of six states
 LAW = np.exp(LOGS) / np.exp(LOGS).sum()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.islands import judge_islands
-from annealz.diagnostics.kind import Kind
 from annealz.diagnostics.status import Status
 
 

@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind, Remedy
 from annealz.diagnostics.nested_runs import judge_nested
-from annealz.diagnostics.remedy import Remedy
 from annealz.methods.nested.result import Ending, NestedRun
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Kind
 from annealz.diagnostics.status import Status, status_of
 
 

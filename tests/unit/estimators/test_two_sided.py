@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.sandwich import sandwich
 from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import judge_two_sided

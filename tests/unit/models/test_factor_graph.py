@@ -10,7 +10,7 @@ import annealz
 from annealz.bases.fit_mixture import fit_mixture
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.methods.annealing.runner import estimate_of
 from annealz.models.factor_graph import FactorGraph
 from annealz.paths.factors import FactorPath

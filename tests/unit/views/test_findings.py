@@ -11,12 +11,17 @@ import typer
 import annealz
 from annealz.cli.main import app
 from annealz.core.names import METHODS
-from annealz.diagnostics.advice import Advice
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.in_python import CALLS, in_python
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.remedy import Remedy, Writer
-from annealz.methods.in_options import in_options, option_of
+from annealz.diagnostics.findings import (
+    CALLS,
+    Advice,
+    Finding,
+    Kind,
+    Remedy,
+    Writer,
+    in_options,
+    in_python,
+    option_of,
+)
 from annealz.views.report.remark import remark
 from support.places import ROOT
 

@@ -14,7 +14,7 @@ import pytest
 
 import annealz
 from annealz.cli.main import _status
-from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.findings import Remedy
 from annealz.engine.run import Runs
 from annealz.io.storage.record import save_record
 from annealz.methods.annealing.runner import estimate_of, read_estimate

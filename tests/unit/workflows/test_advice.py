@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 
 from annealz.cli.retry import retry
-from annealz.diagnostics.advice import Advice
 from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.findings import Advice, Kind, Remedy, in_options
 from annealz.diagnostics.islands import judge_islands
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.remedy import Remedy
 from annealz.diagnostics.status import Status
 from annealz.methods.annealing.advice import advice_of
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.methods.exchange.result import Exchange, Round
-from annealz.methods.in_options import in_options
 from annealz.methods.problem import choose_problem
 from annealz.methods.settings import Given
 from annealz.schedules import Schedule, linear

@@ -8,7 +8,7 @@ from jax.scipy.special import logsumexp
 
 import annealz
 from annealz.bases.fit_gaussians import fit_gaussians
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.status import Status
 from annealz.pilots.densities import search
 from annealz.pilots.densities.evaluator import Evaluator

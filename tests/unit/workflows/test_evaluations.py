@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import annealz
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.methods.problem import choose_problem
 from annealz.methods.settings import Given
 from support.counted import Counted

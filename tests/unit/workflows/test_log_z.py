@@ -10,8 +10,7 @@ import pytest
 import annealz
 from annealz.bases.choose import choose_base
 from annealz.core.weights import effective_sample_size, log_mean
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.findings import Kind, Remedy
 from annealz.methods.annealing import length, runner
 from annealz.methods.annealing import log_z as door
 from annealz.methods.annealing.advice import advice_of

@@ -6,7 +6,7 @@ import pytest
 
 import annealz
 from annealz.bases.warped import WarpedBase
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.status import Status
 from annealz.pilots.densities import search
 from annealz.pilots.densities.evaluator import Evaluator

@@ -12,7 +12,7 @@ import annealz
 from annealz.cli.main import _status
 from annealz.core.weights import flattened, log_mean, resample
 from annealz.diagnostics.diagnostics import judge
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Status
 from annealz.methods.annealing.estimate import Estimate

@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annealz.diagnostics.advice import Advice
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.remedy import Remedy
+from annealz.diagnostics.findings import Advice, Kind, Remedy
 from annealz.diagnostics.status import Status
 
 if TYPE_CHECKING:

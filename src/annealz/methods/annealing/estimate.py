@@ -20,18 +20,22 @@ from annealz.core.text import as_text
 from annealz.diagnostics.along import Along, log_z_along
 from annealz.diagnostics.convergence import Convergence, log_z_by_chains
 from annealz.diagnostics.diagnostics import Judgement, tail_in_words
-from annealz.diagnostics.finding import Finding, Findings
-from annealz.diagnostics.in_python import in_python
+from annealz.diagnostics.findings import (
+    Finding,
+    Findings,
+    Kind,
+    Note,
+    in_options,
+    in_python,
+    messages_of,
+)
 from annealz.diagnostics.islands import IslandJudgement
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.note import Note, messages_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, against_exact, status_of
 from annealz.diagnostics.two_sided import TwoSided
 from annealz.engine.run import Run, Runs, Trace
 from annealz.methods.annealing.second_opinion import SecondOpinion
 from annealz.methods.drawn import Drawn
-from annealz.methods.in_options import in_options
 from annealz.methods.posterior import Mean, Posterior, posterior_of
 from annealz.methods.settings import AnnealSettings
 from annealz.schedules.schedule import Schedule

@@ -19,8 +19,7 @@ from annealz.bases.abstract import AbstractBase
 from annealz.core.failures import plainly
 from annealz.core.names import DEFAULT_SCHEDULE
 from annealz.core.random import derive_seed
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.anneal import Progress
 from annealz.engine.blocks import check_memory
 from annealz.engine.cluster.current import clustered

@@ -14,10 +14,8 @@ import numpy as np
 from annealz.core.arrays import indices
 from annealz.core.random import Stream, derive_seed
 from annealz.diagnostics.diagnostics import Judgement, judge
-from annealz.diagnostics.finding import Finding, by_kind
+from annealz.diagnostics.findings import Finding, Kind, Remedy, by_kind
 from annealz.diagnostics.islands import IslandJudgement, judge_islands
-from annealz.diagnostics.kind import Kind
-from annealz.diagnostics.remedy import Remedy
 from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import judge_two_sided
 from annealz.engine.anneal import anneal

@@ -32,9 +32,8 @@ from annealz.core.numerics import finite_or_none
 from annealz.core.random import derive_seed
 from annealz.core.weights import flattened, resample
 from annealz.diagnostics.diagnostics import NO_WEIGHT, Judgement
-from annealz.diagnostics.finding import Finding, Findings, by_kind
+from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.islands import IslandJudgement
-from annealz.diagnostics.kind import Kind
 from annealz.diagnostics.status import Status, status_of
 from annealz.engine.run import Run
 from annealz.paths.tempered import ZERO_DENSITY

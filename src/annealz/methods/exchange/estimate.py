@@ -8,13 +8,10 @@ import numpy as np
 
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import as_text
-from annealz.diagnostics.finding import Findings
-from annealz.diagnostics.in_python import in_python
-from annealz.diagnostics.note import Note, messages_of
+from annealz.diagnostics.findings import Findings, Note, in_options, in_python, messages_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, against_exact, status_of
 from annealz.methods.exchange.result import Exchange
-from annealz.methods.in_options import in_options
 from annealz.methods.settings import ExchangeSettings
 
 __all__ = ["ExchangeEstimate"]

@@ -9,7 +9,7 @@ from scipy.special import stdtrit
 
 from annealz.core.text import as_text
 from annealz.diagnostics.exchange import ExchangeJudgement, judge_exchange
-from annealz.diagnostics.finding import Findings
+from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.status import Judged, Status, check_level
 
 __all__ = ["Exchange", "Round"]

@@ -12,14 +12,10 @@ from scipy.special import ndtri
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import as_text
 from annealz.core.weights import effective_sample_size
-from annealz.diagnostics.finding import Findings
-from annealz.diagnostics.in_python import in_python
+from annealz.diagnostics.findings import Findings, Note, Remedy, in_options, in_python, messages_of
 from annealz.diagnostics.nested_runs import NestedJudgement
-from annealz.diagnostics.note import Note, messages_of
-from annealz.diagnostics.remedy import Remedy
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, against_exact, check_level, status_of
-from annealz.methods.in_options import in_options
 from annealz.methods.nested.result import NestedRun
 from annealz.methods.nested.settings import NestedSettings
 from annealz.methods.posterior import Mean, Posterior

@@ -24,8 +24,7 @@ from scipy.special import bdtr, ndtr
 
 from annealz.bases.warp import Warp, knots
 from annealz.core.arrays import on_device
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Kind
 from annealz.models.functions.warped import WarpedFunction
 from annealz.models.log_density import LogDensity
 from annealz.pilots.densities.evaluator import Evaluator

@@ -41,8 +41,7 @@ from annealz.bases.warped import WarpedBase
 from annealz.core.arrays import on_device
 from annealz.core.compiled import Compiled
 from annealz.core.random import Stream, derive_seed
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.kind import Kind
+from annealz.diagnostics.findings import Finding, Kind
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel, NoWeight
 from annealz.models.log_density import LogDensity

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from annealz.diagnostics.findings import option_words
 from annealz.io.registry.schedules import SCHEDULES
-from annealz.methods.in_options import option_words
 from annealz.methods.nested.settings import NestedSettings
 from annealz.methods.settings import AnnealSettings, ExchangeSettings
 

@@ -1,9 +1,6 @@
 """A note on a page: what was found, and in bold what to do about it."""
 
-from annealz.diagnostics.advice import Advice
-from annealz.diagnostics.finding import Finding
-from annealz.diagnostics.note import Note
-from annealz.methods.in_options import in_options
+from annealz.diagnostics.findings import Advice, Finding, Note, in_options
 from annealz.views.report.page import Html, join, tag
 
 __all__ = ["remark"]

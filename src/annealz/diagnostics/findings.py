@@ -1,14 +1,80 @@
-"""What can be found about an estimate: every kind with its words, and its remedy if it has a fixed one.
+"""Findings: what is known for or against an estimate, with its numbers and what would help.
 
-A kind that is fatal makes the status `unreliable`; the others only inform.
+A kind of finding has its words and, where it is fixed, its remedy; one that is fatal makes the status
+`unreliable`, the others only inform. Remedies are data: Python and the command line write the settings
+that they change each in its own way (`in_python`, `in_options`).
 """
 
+import dataclasses
 import enum
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from string import Formatter
+from typing import Any
 
-from annealz.diagnostics.remedy import Remedy
+__all__ = [
+    "Advice",
+    "Finding",
+    "Findings",
+    "Kind",
+    "Note",
+    "Remedy",
+    "by_kind",
+    "in_options",
+    "in_python",
+    "messages_of",
+    "option_of",
+    "option_words",
+]
 
-__all__ = ["Kind"]
+Writer = Callable[[str, Any], str]
+"""How a medium writes a setting, from its name in Python and its value."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Remedy:
+    """Settings by their names in Python, with the values to try; None leaves a setting as it is."""
+
+    exact: bool | None = None
+    data: bool | None = None
+    """Data are needed, which only the user has."""
+    base: str | None = None
+    method: str | None = None
+    num_steps: int | None = None
+    num_sweeps: int | None = None
+    """Of replica exchange."""
+    num_chains: int | None = None
+    num_live: int | None = None
+    """Of nested sampling."""
+    num_inner_steps: int | None = None
+    """Of nested sampling."""
+    target_std_err: float | None = None
+    max_seconds: int | None = None
+    conservative: bool | None = None
+    """Of a log-likelihood."""
+    map: str | None = None
+    """Of a model's file; may name numbers of the finding, in braces."""
+    words: str = ""
+    """What follows the settings in a sentence, or all there is."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What to change."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {
+            name: value for name, value in values.items() if value is not None and name != "words"
+        }
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a run can be started with it as it is."""
+        return bool(self.settings) and not self.data
+
+    def in_words(self, write: Writer) -> str:
+        """The settings as the medium writes them, and the words."""
+        written = [write(name, value) for name, value in self.settings.items()]
+        return ", ".join([*written, *([self.words] if self.words else [])])
+
 
 _LOW = "log Z is probably underestimated and its error too small"
 _EXACT_DRAWS = Remedy(words="start the reverse chains from exact draws")
@@ -370,3 +436,154 @@ class Kind(enum.Enum):
     def __init__(self, is_fatal: bool, words: str, remedy: Remedy | None):
         self.is_fatal, self.words, self.remedy = is_fatal, words, remedy
         self.names = frozenset(name for _, name, _, _ in Formatter().parse(words) if name)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What was found, with which numbers, and what would help.
+
+    Examples
+    --------
+    >>> from annealz.diagnostics.findings import Finding, Kind, Remedy, in_python
+    >>> few = Finding.of(Kind.TOO_FEW_CHAINS, Remedy(num_chains=100), size=10, needed=25)
+    >>> few.what
+    'chains are too few to diagnose their weights: 10, at least 25 are needed'
+    >>> few.what_to_do(in_python)
+    'try num_chains=100'
+    """
+
+    kind: Kind
+    numbers: Mapping[str, Any]
+    """By the names that the words of the kind have for them."""
+    remedy: Remedy | None = None
+
+    def __post_init__(self):
+        if self.numbers.keys() != self.kind.names:
+            wanted, given = sorted(self.kind.names), sorted(self.numbers)
+            raise ValueError(f"{self.kind.name} has the numbers {wanted}, got {given}.")
+
+    @classmethod
+    def of(cls, kind: Kind, remedy: Remedy | None = None, **numbers: Any) -> "Finding":
+        """A finding with this remedy, or with that of its kind."""
+        remedy = remedy or kind.remedy
+        if remedy is not None and remedy.map is not None:
+            remedy = dataclasses.replace(remedy, map=remedy.map.format(**numbers))
+        return cls(kind, numbers, remedy)
+
+    def to_record(self) -> dict[str, Any]:
+        """Kind and numbers as values of JSON."""
+        return {"kind": self.kind.name, "numbers": dict(self.numbers)}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Finding":
+        """The finding of such a record, with the remedy of its kind."""
+        try:
+            finding = cls.of(Kind[record["kind"]], **record["numbers"])
+            finding.what  # noqa: B018 - numbers of another kind cannot be written
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError("a finding of the pilots is damaged.") from error
+        return finding
+
+    @property
+    def what(self) -> str:
+        """What was found, with its numbers."""
+        return self.kind.words.format(**self.numbers)
+
+    def what_to_do(self, write: Writer) -> str:
+        """The remedy; empty if there is none."""
+        if self.remedy is None:
+            return ""
+        return f"{'try ' if self.remedy.settings else ''}{self.remedy.in_words(write)}"
+
+    def in_words(self, write: Writer) -> str:
+        """One sentence."""
+        return "; ".join(part for part in (self.what, self.what_to_do(write)) if part) + "."
+
+
+Findings = Mapping[Kind, Finding]
+"""What was found, by kind."""
+
+
+def by_kind(findings: Iterable[Finding]) -> dict[Kind, Finding]:
+    """The findings, in their order."""
+    return {finding.kind: finding for finding in findings}
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """Remedies for one sentence, and the one to try next."""
+
+    remedies: tuple[Remedy, ...] = ()
+    next_try: Remedy | None = None
+    """The first with which a run can be started as it is; None if there is no such remedy."""
+
+    def in_words(self, write: Writer) -> str:
+        """One sentence; empty without remedies."""
+        words = ", or ".join(remedy.in_words(write) for remedy in self.remedies)
+        return f"to do better: {words}." if words else ""
+
+
+Note = Finding | Advice | str
+
+
+def messages_of(notes: Iterable[Note], write: Writer) -> tuple[str, ...]:
+    """A sentence for each, with settings as the medium writes them."""
+    return tuple(note if isinstance(note, str) else note.in_words(write) for note in notes)
+
+
+CALLS = {
+    ("exact", True): "annealz.exact_log_z",
+    ("method", "exchange"): "annealz.exchange_log_z",
+    ("method", "nested"): "annealz.nested_log_z",
+}
+"""Functions that do what an option of the command line asks for."""
+
+
+def in_python(name: str, value: Any) -> str:
+    """num_steps=400, or the function to call.
+
+    Examples
+    --------
+    >>> from annealz.diagnostics.findings import in_python
+    >>> in_python("num_steps", 400), in_python("base", "fitted"), in_python("method", "exchange")
+    ('num_steps=400', 'base="fitted"', 'annealz.exchange_log_z')
+    """
+    if (name, value) in CALLS:
+        return CALLS[name, value]
+    if name == "data":
+        return "data=DATA"
+    if name == "map":
+        return f'annealz.load_model(file, map="{value}")'
+    return f'{name}="{value}"' if isinstance(value, str) else f"{name}={value}"
+
+
+def option_of(name: str) -> str:
+    """The option of a setting: --steps of num_steps, and of the num_sweeps of replica exchange."""
+    name = "num_steps" if name == "num_sweeps" else name
+    return f"--{name.removeprefix('num_').replace('_', '-')}"
+
+
+def option_words(name: str, value: Any) -> list[str]:
+    """The option and its value; DATA stands for a file that only the user has.
+
+    Examples
+    --------
+    >>> from annealz.diagnostics.findings import option_words
+    >>> option_words("num_steps", 400), option_words("exact", True), option_words("data", True)
+    (['--steps', '400'], ['--exact'], ['--data', 'DATA'])
+    >>> option_words("along", [0.5, 1.0]), option_words("second_opinion", False)
+    (['--along', '0.5,1.0'], ['--no-second-opinion'])
+    """
+    option = option_of(name)
+    if name == "data":
+        return [option, "DATA"]
+    if isinstance(value, bool):
+        return [option if value else option.replace("--", "--no-", 1)]
+    if isinstance(value, list):
+        return [option, ",".join(str(one) for one in value)]
+    return [option, str(value)]
+
+
+def in_options(name: str, value: Any) -> str:
+    """--steps 400."""
+    return shlex.join(option_words(name, value))
