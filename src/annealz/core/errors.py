@@ -1,6 +1,6 @@
 """Errors of input: one sentence that names the parameter, what it must be, what it was, and what to do.
 
-Python and the command line call a parameter by different names (`num_steps`, `--steps`), so that the name is
+Python and the command line call a parameter by different names (`num_steps`, `--steps`), so the name is
 data: whoever shows the error writes it.
 """
 
