@@ -27,12 +27,11 @@ class Cost:
     seconds: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":
-        counts = self.evaluations, other.evaluations
-        return Cost(
-            self.sweeps + other.sweeps,
-            None if None in counts else counts[0] + counts[1],  # pyright: ignore[reportOptionalOperand]
-            self.seconds + other.seconds,
-        )
+        evaluations = None
+        if self.evaluations is not None and other.evaluations is not None:
+            evaluations = self.evaluations + other.evaluations
+        seconds = self.seconds + other.seconds
+        return Cost(self.sweeps + other.sweeps, evaluations, seconds)
 
     def __radd__(self, other: int) -> "Cost":
         """Return this cost where `sum` begins with 0."""
