@@ -54,14 +54,7 @@ class Judged:
 
     @property
     def ok(self) -> bool:
-        """Whether the status is ok.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> annealz.log_bayes_factor((-10.0, 0.03), (-12.0, 0.04)).ok
-        True
-        """
+        """Whether the status is ok."""
         return self.status is Status.OK  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -130,20 +130,7 @@ class TwoSided(Found):
         return two_sided_html(self)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of log Z_B / Z_A.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> import numpy as np
-        >>> generator = np.random.default_rng(0)
-        >>> sides = annealz.judge_two_sided(
-        ...     generator.normal(-0.5, 1, 200), generator.normal(0.5, 1, 200), are_exact=True
-        ... )
-        >>> low, high = sides.interval(0.99)
-        >>> low < 0 < high
-        True
-        """
+        """Confidence interval of log Z_B / Z_A."""
         check_level(level)
         half = float(ndtri((1 + level) / 2)) * self.std_err
         return self.log_ratio - half, self.log_ratio + half

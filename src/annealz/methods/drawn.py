@@ -19,90 +19,35 @@ class Drawn:
         return plot_estimate(self)
 
     def plot_dwell(self: Any, ax=None):
-        """The time spent at each beta, over the terrain; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_dwell()
-        >>> ax.figure.savefig("dwell.png")
-        """
+        """The time spent at each beta, over the terrain; returns the matplotlib axes."""
         return self.schedule.plot_dwell(ax, terrain=self.terrain)
 
     def plot_ess(self: Any, ax=None):
-        """On-the-fly ESS against the fraction of steps; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_ess()
-        >>> ax.figure.savefig("ess.png")
-        """
+        """On-the-fly ESS against the fraction of steps; returns the matplotlib axes."""
         from annealz.views.plots import plot_ess
 
         return plot_ess(self, ax)
 
     def plot_weights(self: Any, ax=None):
-        """Histogram of log w of the forward chains, with k-hat; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_weights()
-        >>> ax.figure.savefig("weights.png")
-        """
+        """Histogram of log w of the forward chains, with k-hat; returns the matplotlib axes."""
         from annealz.views.plots import plot_weights
 
         return plot_weights(self, ax)
 
     def plot_work(self: Any, ax=None):
-        """Forward and reverse work of a two-sided estimate; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(
-        ...     random_rbm(4, 6), num_steps=100, num_chains=100, two_sided=True
-        ... )
-        >>> ax = estimate.plot_work()
-        >>> ax.figure.savefig("work.png")
-        """
+        """Forward and reverse work of a two-sided estimate; returns the matplotlib axes."""
         from annealz.views.plots import plot_work
 
         return plot_work(self, ax)
 
     def plot_convergence(self: Any, ax=None):
-        """log Z and its error from the first chains, up to all; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> ax = estimate.plot_convergence()
-        >>> ax.figure.savefig("convergence.png")
-        """
+        """log Z and its error from the first chains, up to all; returns the matplotlib axes."""
         from annealz.views.plots import plot_convergence
 
         return plot_convergence(self, ax)
 
     def report(self: Any, path: str | Path) -> None:
-        """Write all of it as one HTML page that needs nothing else.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> estimate.report("page.html")
-        """
+        """Write all of it as one HTML page that needs nothing else."""
         from annealz.views.report import write_report
 
         write_report(self, path)

@@ -118,15 +118,6 @@ class RBM(AbstractModel):
             they are known
         transpose : whether the weights are (visible, hidden) there; it can be left out where the biases
             show it
-
-        Examples
-        --------
-        >>> import annealz
-        >>> import numpy as np
-        >>> held = {"W": np.zeros((3, 2)), "h": np.zeros(2), "v": np.zeros(3)}
-        >>> keys = {"weights": "W", "hidden_bias": "h", "visible_bias": "v"}
-        >>> annealz.RBM.from_state_dict(held, keys).name
-        'rbm-2x3'
         """
         named = {name: (keys or {}).get(name, name) for name in _NAMES}
         missing = [key for name, key in named.items() if key not in state_dict]

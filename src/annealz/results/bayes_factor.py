@@ -111,16 +111,7 @@ class BayesFactor(Judged):
 
     @property
     def in_words(self) -> str:
-        """By how much the data favour which model, and whether the error leaves that open.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> annealz.log_bayes_factor((-10.0, 0.03), (-12.0, 0.04)).in_words
-        'the data favour a over b by a factor of 7.4'
-        >>> annealz.log_bayes_factor((-10.0, 0.3), (-10.1, 0.4)).in_words
-        'the error leaves open which model the data favour'
-        """
+        """By how much the data favour which model, and whether the error leaves that open."""
         low, high = self.interval()
         if not low > 0 and not high < 0:
             return "the error leaves open which model the data favour"

@@ -171,65 +171,25 @@ class Comparison:
         return plot_comparison(self)
 
     def plot_log_z(self, ax=None):
-        """log Z of every schedule with its error; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> comparison = annealz.compare_schedules(
-        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
-        ... )
-        >>> comparison.plot_log_z().figure.savefig("log-z.png")
-        """
+        """log Z of every schedule with its error; returns the matplotlib axes."""
         from annealz.views.plots import plot_contender_log_z
 
         return plot_contender_log_z(self, ax)
 
     def plot_ess(self, ax=None):
-        """ESS of every replicate of every schedule; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> comparison = annealz.compare_schedules(
-        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
-        ... )
-        >>> comparison.plot_ess().figure.savefig("ess.png")
-        """
+        """ESS of every replicate of every schedule; returns the matplotlib axes."""
         from annealz.views.plots import plot_contender_ess
 
         return plot_contender_ess(self, ax)
 
     def plot_schedules(self, ax=None):
-        """beta against the fraction of steps, of every schedule; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> comparison = annealz.compare_schedules(
-        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
-        ... )
-        >>> comparison.plot_schedules().figure.savefig("schedules.png")
-        """
+        """beta against the fraction of steps, of every schedule; returns the matplotlib axes."""
         from annealz.views.plots import plot_contender_schedules
 
         return plot_contender_schedules(self, ax)
 
     def report(self, path: str | Path) -> None:
-        """Write all of it as one HTML page that needs nothing else.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> comparison = annealz.compare_schedules(
-        ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=50, num_chains=100
-        ... )
-        >>> comparison.report("page.html")
-        """
+        """Write all of it as one HTML page that needs nothing else."""
         from annealz.views.report import write_report
 
         write_report(self, path)

@@ -125,17 +125,7 @@ class Schedule:
         return hashlib.sha256(self.betas.astype("<f8").tobytes()).hexdigest()
 
     def save(self, path: str | Path) -> None:
-        """Write as JSON, atomically; betas keep every bit.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> annealz.sm08(145).save(
-        ...     "schedule.json"
-        ... )  # annealz estimate model.npz --schedule schedule.json
-        >>> annealz.Schedule.load("schedule.json") == annealz.sm08(145)
-        True
-        """
+        """Write as JSON, atomically; betas keep every bit."""
         record = {
             "format": _FORMAT,
             "name": self.name,
@@ -150,16 +140,7 @@ class Schedule:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a saved schedule, or betas from a JSON list, .npy, .txt or .csv file.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> import numpy as np
-        >>> np.savetxt("betas.txt", [0, 0.1, 0.4, 1])
-        >>> annealz.Schedule.load("betas.txt").betas.tolist()
-        [0.0, 0.1, 0.4, 1.0]
-        """
+        """Read a saved schedule, or betas from a JSON list, .npy, .txt or .csv file."""
         path = Path(path)
         try:
             return cls._read(path)
@@ -189,27 +170,13 @@ class Schedule:
         return schedule
 
     def plot(self, ax=None):
-        """beta against the fraction of steps; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> ax = annealz.sm08(145).plot()
-        >>> ax.figure.savefig("schedule.png")
-        """
+        """beta against the fraction of steps; returns the matplotlib axes."""
         from annealz.views.plots import plot_schedule
 
         return plot_schedule(self, ax)
 
     def plot_dwell(self, ax=None, *, terrain: Terrain | None = None):
-        """The time spent at each beta, over the terrain: the rule's own, or another one.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> ax = annealz.sm08(145).plot_dwell()
-        >>> ax.figure.savefig("dwell.png")
-        """
+        """The time spent at each beta, over the terrain: the rule's own, or another one."""
         from annealz.views.plots import plot_dwell
 
         return plot_dwell(self, self.terrain if terrain is None else terrain, ax)

@@ -112,20 +112,6 @@ class Terrain:
 
         By default the width that minimises Mallows' C_p, mean (log g - smooth)^2 + 2 s^2 trace / n, with
         the noise s^2 = mean of 2 / ESS.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> import numpy as np
-        >>> betas, noise = np.linspace(0, 1, 101), np.random.default_rng(0).normal(0, 0.2, 101)
-        >>> terrain = annealz.Terrain(
-        ...     betas, betas, variance=np.exp(betas + noise), ess=np.full(101, 50.0)
-        ... )
-        >>> smooth = terrain.smoothed()
-        >>> bool(np.abs(np.log(smooth.variance) - betas).max() < np.abs(noise).max())
-        True
-        >>> smooth.provenance["smoothing_width"] > 0
-        True
         """
         if width is not None and not 0 <= width < 1:
             raise ValueError(f"width must lie in [0, 1), got {width}.")
@@ -145,14 +131,6 @@ class Terrain:
         """(betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends.
 
         With memory, g tau.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain([0.25, 0.75], mean=[0, 1], variance=[1, 4], ess=[50, 50])
-        >>> grid, g = terrain.on_grid(5)
-        >>> grid.tolist(), g.round(3).tolist()
-        ([0.0, 0.25, 0.5, 0.75, 1.0], [1.0, 1.0, 2.0, 4.0, 4.0])
         """
         grid = np.union1d(np.linspace(0, 1, num_points), self.betas)
         if self.provenance.get("is_dense"):  # knots may lie far nearer to each other than the grid
@@ -193,53 +171,21 @@ class Terrain:
         return float(np.trapezoid(np.sqrt(g), grid)) ** 2
 
     def cost(self, betas: np.ndarray) -> float:
-        """J of a schedule: K sum_k (beta_k - beta_{k-1}) ∫ g over the step.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> import numpy as np
-        >>> betas = np.linspace(0, 1, 101)
-        >>> terrain = annealz.Terrain(
-        ...     betas, mean=betas, variance=(1 + 3 * betas) ** 2, ess=np.full(101, 1e6)
-        ... )
-        >>> (
-        ...     round(terrain.cost(annealz.linear(100).betas), 2),
-        ...     round(terrain.cost(annealz.varopt(terrain, 100).betas), 2),
-        ... )
-        (7.0, 6.25)
-        """
+        """J of a schedule: K sum_k (beta_k - beta_{k-1}) ∫ g over the step."""
         grid, g = self.on_grid()
         areas = np.concatenate([[0], np.cumsum((g[1:] + g[:-1]) / 2 * np.diff(grid))])
         steps = np.diff(betas)
         return float(steps.size * (steps * np.diff(np.interp(betas, grid, areas))).sum())
 
     def save(self, path: str | Path) -> None:
-        """Write as a checksummed npz archive.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain([0.25, 0.75], mean=[0, 1], variance=[1, 4], ess=[50, 50])
-        >>> terrain.save("terrain.npz")
-        """
+        """Write as a checksummed npz archive."""
         arrays = {name: getattr(self, name) for name in self._columns}
         meta = {"sweeps": self.sweeps, "seconds": self.seconds, "provenance": self.provenance}
         save_archive(path, arrays, {"kind": "terrain", **meta})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a saved terrain.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> annealz.Terrain([0.25, 0.75], mean=[0, 1], variance=[1, 4], ess=[50, 50]).save(
-        ...     "terrain.npz"
-        ... )
-        >>> annealz.Terrain.load("terrain.npz").variance.tolist()
-        [1.0, 4.0]
-        """
+        """Read a saved terrain."""
         arrays, meta = load_archive(path)
         if meta.pop("kind", None) != "terrain":
             raise ValueError(f"{path} holds no terrain.")
@@ -250,21 +196,7 @@ class Terrain:
             raise ValueError(f"{path} holds a damaged terrain: {told(error)}.") from error
 
     def to_record(self) -> dict[str, Any]:
-        """The same as JSON values, which keep every bit.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain(
-        ...     [0.25, 0.5, 0.75],
-        ...     mean=[0, 1, 2],
-        ...     variance=[1, 2, 4],
-        ...     ess=[50, 50, 50],
-        ...     tau=[1, 3, 2],
-        ... )
-        >>> terrain.to_record()["variance"]
-        [1.0, 2.0, 4.0]
-        """
+        """The same as JSON values, which keep every bit."""
         columns = {name: getattr(self, name).tolist() for name in self._columns}
         return columns | {
             "sweeps": self.sweeps,
@@ -274,94 +206,32 @@ class Terrain:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
-        """The terrain of such a record.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain(
-        ...     [0.25, 0.5, 0.75],
-        ...     mean=[0, 1, 2],
-        ...     variance=[1, 2, 4],
-        ...     ess=[50, 50, 50],
-        ...     tau=[1, 3, 2],
-        ... )
-        >>> annealz.Terrain.from_record(terrain.to_record()).tau
-        array([1., 3., 2.])
-        """
+        """The terrain of such a record."""
         try:
             return cls(**TERRAIN.check(record))
         except TypeError as error:  # of names that it does not have, or lacks
             raise ValueError(f"its terrain is damaged: {told(error)}") from error
 
     def plot(self):
-        """Mean and variance of the slope, and its tau or the pilot's ESS: a matplotlib figure.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain(
-        ...     [0.25, 0.5, 0.75], mean=[0, 1, 2], variance=[1, 2, 4], ess=[50, 50, 50]
-        ... )
-        >>> terrain.plot().savefig("terrain.png")
-        """
+        """Mean and variance of the slope, and its tau or the pilot's ESS: a matplotlib figure."""
         from annealz.views.plots import plot_terrain
 
         return plot_terrain(self)
 
     def plot_mean(self, ax=None):
-        """Mean of the slope against beta; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain(
-        ...     [0.25, 0.5, 0.75],
-        ...     mean=[0, 1, 2],
-        ...     variance=[1, 2, 4],
-        ...     ess=[50, 50, 50],
-        ...     tau=[1, 3, 2],
-        ... )
-        >>> terrain.plot_mean().figure.savefig("mean.png")
-        """
+        """Mean of the slope against beta; returns the matplotlib axes."""
         from annealz.views.plots import plot_mean
 
         return plot_mean(self, ax)
 
     def plot_variance(self, ax=None):
-        """Variance g of the slope against beta, raw and smoothed; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain(
-        ...     [0.25, 0.5, 0.75],
-        ...     mean=[0, 1, 2],
-        ...     variance=[1, 2, 4],
-        ...     ess=[50, 50, 50],
-        ...     tau=[1, 3, 2],
-        ... )
-        >>> terrain.plot_variance().figure.savefig("variance.png")
-        """
+        """Variance g of the slope against beta, raw and smoothed; returns the matplotlib axes."""
         from annealz.views.plots import plot_variance
 
         return plot_variance(self, ax)
 
     def plot_tau(self, ax=None):
-        """Autocorrelation time of the slope against beta; returns the matplotlib axes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> terrain = annealz.Terrain(
-        ...     [0.25, 0.5, 0.75],
-        ...     mean=[0, 1, 2],
-        ...     variance=[1, 2, 4],
-        ...     ess=[50, 50, 50],
-        ...     tau=[1, 3, 2],
-        ... )
-        >>> terrain.plot_tau().figure.savefig("tau.png")
-        """
+        """Autocorrelation time of the slope against beta; returns the matplotlib axes."""
         from annealz.views.plots import plot_tau
 
         return plot_tau(self, ax)

@@ -180,16 +180,7 @@ class Estimate(Judged, Drawn):
 
     @property
     def findings(self) -> Findings:
-        """All that was found: of weights, two sides, the second opinion, the exact value, and wishes.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> dict(estimate.findings)  # nothing that speaks against it
-        {}
-        """
+        """All that was found: of weights, two sides, the second opinion, the exact value, and wishes."""
         findings = dict(self._judgement.findings)
         drawn = self.settings.exchange
         if drawn is not None and drawn.status == Status.UNRELIABLE.value:
@@ -207,17 +198,7 @@ class Estimate(Judged, Drawn):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """The same as data: findings, text such as that a disk is full, and advice.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=10)
-        >>> finding = estimate.notes[0]
-        >>> finding.kind.name, finding.numbers["size"], finding.remedy.num_chains
-        ('TOO_FEW_CHAINS', 10, 100)
-        """
+        """The same as data: findings, text such as that a disk is full, and advice."""
         from annealz.methods.annealing.advice import advice_of
 
         runs = [message for run in self.runs if run is not None for message in run.messages]
@@ -231,14 +212,6 @@ class Estimate(Judged, Drawn):
 
         None of other models, and of an estimate that was read from a folder without its model:
         `resume(out, model=model)` has them. Reverse chains of a two-sided estimate do not add to them.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> estimate.posterior is None  # the units of an RBM have no names
-        True
         """
         if self.problem is None:
             return None
@@ -247,27 +220,7 @@ class Estimate(Judged, Drawn):
         return posterior_of(self.problem, self.run, status)
 
     def expectation(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> Mean:
-        """The posterior mean of a parameter, or of a function of all of them, with its error.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> import jax.numpy as jnp
-        >>> estimate = annealz.estimate_log_z(
-        ...     annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2),
-        ...     base="standard",
-        ...     kernel=annealz.HAIS(step_size=0.5),
-        ...     schedule="linear",
-        ...     num_steps=50,
-        ...     num_chains=50,
-        ... )
-        >>> value, std_err = estimate.expectation("x")
-        >>> bool((abs(value - 1) < 5 * std_err).all())
-        True
-        >>> value, std_err = estimate.expectation(lambda values: values["x"].sum(1))
-        >>> abs(value - 2) < 5 * std_err
-        True
-        """
+        """The posterior mean of a parameter, or of a function of all of them, with its error."""
         if self.posterior is None:
             raise ValueError(
                 f"the estimate of {self.model} has no posterior: expectations are of densities; a run that "
@@ -280,20 +233,6 @@ class Estimate(Judged, Drawn):
 
         Of RBMs it is that of the visible units, of Ising, Potts and deep models that of all units, of
         densities the differential one.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> lattice = annealz.SquareIsing(8, coupling=0.3)
-        >>> estimate = annealz.estimate_log_z(
-        ...     lattice, base="uniform", num_steps=100, num_chains=100, second_opinion=False
-        ... )
-        >>> entropy = estimate.entropy()
-        >>> (
-        ...     entropy.variables,
-        ...     abs(entropy.value - 36.930) < 5 * entropy.std_err,
-        ... )  # Kaufman's formula
-        ('all units', True)
         """
         from annealz.results.entropy import entropy_of
 
@@ -326,16 +265,7 @@ class Estimate(Judged, Drawn):
 
     @property
     def num_unseen(self) -> int | None:
-        """N, where the base was fitted to pilots and no exact draws were seen.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> estimate.num_unseen is None  # the uniform base is not fitted
-        True
-        """
+        """N, where the base was fitted to pilots and no exact draws were seen."""
         is_seen = self.settings.draws == "exact"
         return self.num_chains if self.base in FITTED and not is_seen else None
 
@@ -431,45 +361,17 @@ class Estimate(Judged, Drawn):
         return log_z_along(self.run, betas)
 
     def convergence(self) -> Convergence:
-        """log Z from the first chains, up to all.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> path = estimate.convergence()
-        >>> int(path.num_chains[-1]), bool(abs(path.log_z[-1] - estimate.log_z) < 1e-9)
-        (100, True)
-        """
+        """log Z from the first chains, up to all."""
         return log_z_by_chains(self.run, self.reverse)
 
     @property
     def terrain(self) -> Terrain:
-        """What the schedule's pilot saw of the path; where there was none, what the run itself saw.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> estimate.terrain.tau is not None  # mixing's pilot measures it
-        True
-        """
+        """What the schedule's pilot saw of the path; where there was none, what the run itself saw."""
         return terrain_of(self.run) if self.schedule.terrain is None else self.schedule.terrain
 
     @property
     def tail(self) -> str:
-        """The tail of the weights, in words.
-
-        Examples
-        --------
-        >>> import annealz
-        >>> from annealz.testing import random_rbm
-        >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=100, num_chains=100)
-        >>> estimate.tail.endswith("a light tail")
-        True
-        """
+        """The tail of the weights, in words."""
         if isinstance(self.judgement, IslandJudgement):
             return "resampled, without k̂"
         return tail_in_words(self.judgement.pareto_k, self.num_chains)
