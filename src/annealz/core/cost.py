@@ -1,7 +1,6 @@
 """Cost: what a computation took, in sweeps, evaluations of the density, and seconds.
 
-Costs of stages add up. Evaluations are counted of densities only, whose cost they are; they are None where
-some were made that nobody counted, and None plus a number is None.
+Costs of stages add up. Evaluations are counted of models whose cost they are; of others they are 0.
 """
 
 import dataclasses
@@ -22,17 +21,13 @@ class Cost:
 
     sweeps: int = 0
     """Applications of a kernel to one chain."""
-    evaluations: int | None = 0
-    """Of the density, with or without its gradient; None where they are not counted."""
+    evaluations: int = 0
+    """Of the density, with or without its gradient."""
     seconds: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":
-        evaluations = None
-        if self.evaluations is not None and other.evaluations is not None:
-            evaluations = self.evaluations + other.evaluations
-        seconds = self.seconds + other.seconds
-        return Cost(self.sweeps + other.sweeps, evaluations, seconds)
-
-    def __radd__(self, other: int) -> "Cost":
-        """Return this cost where `sum` begins with 0."""
-        return self
+        return Cost(
+            self.sweeps + other.sweeps,
+            self.evaluations + other.evaluations,
+            self.seconds + other.seconds,
+        )

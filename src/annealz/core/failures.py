@@ -4,6 +4,7 @@ A function that a program calls on the host can only fail through the program, w
 traceback as an error of its own. `plainly` finds the sentence in it, and raises that alone.
 """
 
+import contextlib
 import functools
 import logging
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-__all__ = ["FunctionError", "one_line", "plainly"]
+__all__ = ["FunctionError", "one_line", "plainly", "user_errors"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,6 +31,21 @@ def one_line(error: BaseException) -> str:
     return (
         f"{type(error).__name__}: {lines[0].strip().rstrip('.')}" if lines else type(error).__name__
     )
+
+
+@contextlib.contextmanager
+def user_errors():
+    """Raise an error of a user's function as one sentence."""
+    try:
+        yield
+    except (ValueError, jax.errors.JaxRuntimeError) as error:
+        _, mark, sentence = str(error).rpartition(_MARK)
+        if not mark:
+            raise
+        failure = ValueError(sentence.splitlines()[0])
+    else:
+        return
+    raise failure
 
 
 def plainly(function: Callable[P, R]) -> Callable[P, R]:

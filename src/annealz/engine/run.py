@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from annealz.core.cost import Cost
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["Run", "Runs", "Trace"]
@@ -65,8 +66,6 @@ class Run:
     >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
     >>> run.num_chains, run.num_steps, run.sweeps
     (100, 100, 10000)
-    >>> run.beside(1)  # evaluations, of a density: one where every chain starts
-    100
     >>> run.work.shape, run.island_log_means.shape  # without resampling every chain is an island
     ((100,), (100,))
     >>> run.to_pandas().shape, run.trace.to_pandas().shape[0]
@@ -113,14 +112,18 @@ class Run:
         """Applications of the kernel to one chain; in reverse one more, at the start."""
         return (self.num_steps + self.is_reverse) * self.num_chains
 
-    def beside(self, each: int | None) -> int:
-        """Evaluations of a density beside `each` for every sweep: of the filling, and where forward chains
-        start. None where sweeps are all that is counted.
+    def cost(self, each: int | None) -> Cost:
+        """Return its cost, with `each` evaluations of a density per sweep; None where none are counted.
+
+        Chains that fill the last block are evaluated too, and forward chains once where they start.
         """
         if each is None:
-            return 0
-        filling = each * (self.num_steps + self.is_reverse) * self.num_filling
-        return filling + (0 if self.is_reverse else self.num_chains + self.num_filling)
+            return Cost(self.sweeps, 0, self.seconds)
+        count = self.num_chains + self.num_filling
+        starts = 0 if self.is_reverse else count
+        return Cost(
+            self.sweeps, each * (self.num_steps + self.is_reverse) * count + starts, self.seconds
+        )
 
     @property
     def work(self) -> np.ndarray:

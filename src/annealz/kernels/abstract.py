@@ -12,6 +12,7 @@ from typing import NamedTuple
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from annealz.core.cost import Cost
 from annealz.core.random import Bits
 
 __all__ = ["AbstractKernel", "Tuned"]
@@ -21,10 +22,7 @@ class Tuned(NamedTuple):
     """A kernel that is ready, and what making it so took."""
 
     kernel: "AbstractKernel"
-    sweeps: int
-    seconds: float
-    starts: int = 0
-    """Chains that were started, each with one evaluation of the density."""
+    cost: Cost
 
 
 class AbstractKernel(eqx.Module):
@@ -66,13 +64,18 @@ class AbstractKernel(eqx.Module):
         """
         return None
 
+    def cost(self, sweeps: int, starts: int = 0, seconds: float = 0.0) -> Cost:
+        """Return the cost of these sweeps, and of `starts` evaluations in addition to theirs."""
+        each = self.evaluations
+        return Cost(sweeps, 0 if each is None else each * sweeps + starts, seconds)
+
     def extend(self, path):
         """The path of the states that the kernel moves, such as positions with momenta."""
         return path
 
     def tuned(self, path, *, seed: int, budget: int) -> "Tuned":
         """The kernel ready for this path, after a pilot of about `budget` sweeps if it needs one."""
-        return Tuned(self, 0, 0.0)
+        return Tuned(self, Cost())
 
     def reversed(self) -> "AbstractKernel":
         """The kernel whose step is the time reversal of this one's, at every beta."""

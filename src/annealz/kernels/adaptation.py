@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from annealz.core.cost import Cost
 from annealz.core.arrays import indices, on_device
 from annealz.core.compiled import Compiled
 from annealz.core.random import Bits, Stream, derive_seed
@@ -106,9 +107,10 @@ class AbstractTunedKernel(AbstractKernel):
 
     def tuned(self, path: AbstractPath, *, seed: int, budget: int) -> Tuned:
         if self.tuning is not None:
-            return Tuned(self, 0, 0.0)
+            return Tuned(self, Cost())
         found = adapt(path, self, seed=seed, budget=budget)
-        return Tuned(self.with_tuning(found.tuning), found.sweeps, found.seconds, found.starts)
+        cost = self.cost(found.sweeps, found.starts, found.seconds)
+        return Tuned(self.with_tuning(found.tuning), cost)
 
     def with_tuning(self, tuning: Tuning | None) -> Self:
         """The same with this step and these scales."""

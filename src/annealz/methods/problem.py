@@ -1,7 +1,7 @@
-"""What is annealed: a model, a path that ends in it, and a kernel along the path.
+"""Problem: a model, a path that ends in it, and a kernel along the path.
 
-Model, base, path and kernel are chosen here for all that anneals: whoever gives a path gives its base with
-it, whoever gives a kernel keeps the model's path.
+Model, base, path and kernel are chosen here for all methods that need them: a path brings its base with it,
+a kernel leaves the model's path.
 """
 
 import dataclasses
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from annealz.bases.bernoulli import ROWS_OF_MEANS, BernoulliBase
-from annealz.core.versions import versions
+from annealz.core.cost import Cost
+from annealz.core.errors import InputError
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.anneal import Progress
 from annealz.io.registry.schedules import has_pilot
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.methods.hints import hint
-from annealz.methods.settings import Given, SecondBase
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.load import read_model
 from annealz.paths.abstract import AbstractPath
@@ -30,37 +30,38 @@ from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["Problem", "choose_problem"]
+__all__ = ["Problem", "choose_problem", "read_target"]
 
-_USUAL_CHAINS = 1000
-_FEW_UNITS = 10  # of two states each: fewer states than a run has chains
-_TUNING_SHARE, _LEAST_TUNING = 0.02, 3000
-_STEPS_A_TEMPERATURE = 1.5  # times their number: steps of the second run of a density
-_LEAST_SECOND_STEPS, _MOST_SECOND_STEPS = 50, 1000
+_DEFAULT_CHAINS = 1000
+_MAX_ENUMERATED_UNITS = 10  # of two states each: fewer states than a run has chains
+_TUNING_SHARE, _MIN_TUNING_SWEEPS = 0.02, 3000
+_STEPS_PER_TEMPERATURE = 1.5  # times their number: steps of the second run of a density
+_MIN_SECOND_STEPS, _MAX_SECOND_STEPS = 50, 1000
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Ready to be annealed; the sweeps and seconds that choosing it took."""
+    """What is sampled, and what it took to choose it."""
 
     model: AbstractModel
     name: str
     path: AbstractPath
     kernel: AbstractKernel
     marginal: str | None
-    """The layer that is annealed, of a model that has several; auto until it is prepared."""
+    """The layer that is annealed, of a model that has several."""
     exact_log_z: float | None = None
     """What is known: recorded in the model's file, given, or enumerated."""
     source: str | None = None
     """Where the model was imported from, module:name."""
-    pilot_sweeps: int = 0
-    pilot_seconds: float = 0.0
-    is_open: bool = False
-    """Whether the base is still to be searched for; `path` then starts from a stand-in."""
-    is_fitted: bool = False
-    """Whether a fitted base was asked for by name."""
+    cost: Cost = Cost()
+    """Of the checks and pilots so far."""
+    wanted_base: str | None = None
+    """What pilots have to find: auto, fitted, or the name of a base of a density; None once it is decided.
+    Until then `path` starts from a stand-in."""
     is_own_path: bool = True
     """Whether the path is the model's own, so that others like it can be made."""
+    is_enumerated: bool = False
+    """Whether the exact log Z replaces the search of bases and the second opinion."""
     base_reason: str | None = None
     """Why the base was taken, where it was searched for."""
     second_path: AbstractPath | None = None
@@ -71,149 +72,124 @@ class Problem:
     """The transition along the second path, where it is not the first one's."""
     second_temperatures: int = 0
     """Temperatures of equal difficulty that a pilot needed along it."""
-    wanted_base: str = "auto"
-    """The name of a base that a pilot has to find."""
-    pilot_evaluations: int = 0
-    """Of a density, by pilots, beside those of their sweeps."""
     rounding: float | None = None
     """Of one value of a density, where it was measured."""
     findings: tuple[Finding, ...] = ()
     """What pilots found that speaks against annealing."""
     is_unconfirmed: bool = False
     """Whether a time limit left no second base."""
-    is_simple: bool = False
-    """Whether the exact log Z stands for the search of bases and the second opinion."""
 
     def prepared(
         self,
         seed: int,
         num_steps: int = DEFAULT_NUM_STEPS,
-        num_chains: int = _USUAL_CHAINS,
+        num_chains: int = _DEFAULT_CHAINS,
         *,
         second_opinion: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
         deadline: float | None = None,
     ) -> "Problem":
-        """The same with all decided that takes a pilot: base, and how the kernel steps.
+        """Return the problem with base and kernel decided by pilots.
 
         `num_steps` and `num_chains` are those of the run to come, of whose sweeps tuning the kernel may
         take a fiftieth and a search for bases a third. With `second_opinion` a second path, from an
         unlike base, where the model has one. After the `deadline`, by `time.monotonic`, no further base is
         tried.
         """
-        if self.is_open and self.model.searched_bases:
-            return self._density_prepared(seed, num_steps, num_chains, second_opinion)
-        path, spent, seconds, starts = self.path, 0, 0.0, 0
+        budget = max(int(_TUNING_SHARE * num_steps * num_chains), _MIN_TUNING_SWEEPS)
+        if self.wanted_base is not None and self.model.searched_bases:
+            return self._density_prepared(seed, budget, second_opinion)
         layer = self.marginal or self.model.marginals[0]
         options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
         options |= {"on_progress": on_progress, "deadline": deadline}
-        found = None
-        if self.is_open:
-            found = search_bases(
-                self.model, layer, self.kernel, is_fitted=self.is_fitted, **options
-            )
-            assert found.first is not None
-            path = found.first.path
+        problem, choice = self, None
+        if self.wanted_base is not None:
+            is_fitted = self.wanted_base == "fitted"
+            choice = search_bases(self.model, layer, self.kernel, is_fitted=is_fitted, **options)
+            assert choice.first is not None
+            problem = dataclasses.replace(self, path=choice.first.path, base_reason=choice.reason)
         elif self.is_searched(second_opinion):
-            found = choose_second(self.model, layer, self.kernel, path.base, **options)
-        if found is not None:
-            spent, seconds, starts = found.sweeps, found.seconds, found.starts
-        findings = self.findings
-        if found is not None:
-            findings = (*findings, *self.model.findings(found.states))
-        second = found.second if found is not None and second_opinion else None
-        budget = max(int(_TUNING_SHARE * num_steps * num_chains), _LEAST_TUNING)
-        tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
-        return dataclasses.replace(
-            self,
-            path=path,
-            kernel=tuned.kernel,
-            pilot_sweeps=self.pilot_sweeps + spent + tuned.sweeps,
-            pilot_seconds=self.pilot_seconds + seconds + tuned.seconds,
-            pilot_evaluations=self.pilot_evaluations + starts + tuned.starts,
-            is_open=False,
-            base_reason=self.base_reason if found is None else found.reason,
-            second_path=None if second is None else second.path,
-            second_terrain=None if second is None else second.terrain,
-            findings=findings,
-            is_unconfirmed=found is not None and found.is_cut and second is None,
-        )
+            choice = choose_second(self.model, layer, self.kernel, self.path.base, **options)
+        if choice is not None:
+            second = choice.second if second_opinion else None
+            problem = dataclasses.replace(
+                problem,
+                cost=problem.cost + choice.cost,
+                second_path=None if second is None else second.path,
+                second_terrain=None if second is None else second.terrain,
+                findings=(*self.findings, *self.model.findings(choice.states)),
+                is_unconfirmed=choice.is_cut and second is None,
+            )
+        return dataclasses.replace(problem, wanted_base=None)._tuned(seed, budget)
 
-    def _density_prepared(
-        self, seed: int, num_steps: int, num_chains: int, second_opinion: bool
-    ) -> "Problem":
-        """The same of a density, whose bases come with kernels of their own."""
+    def _tuned(self, seed: int, budget: int) -> "Problem":
+        """Return the problem with its kernel tuned on its path."""
+        tuned = self.kernel.tuned(self.states, seed=seed, budget=budget)
+        return dataclasses.replace(self, kernel=tuned.kernel, cost=self.cost + tuned.cost)
+
+    def _density_prepared(self, seed: int, budget: int, second_opinion: bool) -> "Problem":
+        """Return the problem of a density, whose bases come with kernels of their own."""
         from annealz.models.log_density import LogDensity
         from annealz.pilots.densities.search import search_density
 
         assert isinstance(self.model, LogDensity)
-        found = search_density(self.model, self.kernel, name=self.wanted_base, seed=seed)
-        path = self.model.path(found.first)
-        budget = max(int(_TUNING_SHARE * num_steps * num_chains), _LEAST_TUNING)
-        tuned = self.kernel.tuned(self.kernel.extend(path), seed=seed, budget=budget)
-        second_path = second_kernel = None
-        sweeps, starts = tuned.sweeps, tuned.starts
-        seconds, temperatures = found.seconds + tuned.seconds, found.second_temperatures
-        if second_opinion and found.second is not None:
-            second_path, second_kernel = self.model.path(found.second), found.second_kernel
-            if second_kernel is None:
-                states = self.kernel.extend(second_path)
-                again = self.kernel.tuned(states, seed=seed, budget=_LEAST_TUNING)
-                second_kernel = again.kernel
-                sweeps, starts = sweeps + again.sweeps, starts + again.starts
-                seconds += again.seconds
-        return dataclasses.replace(
+        choice = search_density(self.model, self.kernel, name=self.wanted_base, seed=seed)
+        problem = dataclasses.replace(
             self,
-            path=path,
-            kernel=tuned.kernel,
-            pilot_sweeps=self.pilot_sweeps + sweeps,
-            pilot_seconds=self.pilot_seconds + seconds,
-            pilot_evaluations=self.pilot_evaluations + found.evaluations + starts,
-            is_open=False,
-            base_reason=found.reason,
-            second_path=second_path,
-            second_kernel=second_kernel,
-            second_temperatures=temperatures,
-            rounding=found.rounding,
-            findings=(*self.findings, *found.findings),
+            path=self.model.path(choice.first),
+            cost=self.cost + Cost(0, choice.evaluations, choice.seconds),
+            wanted_base=None,
+            base_reason=choice.reason,
+            rounding=choice.rounding,
+            findings=(*self.findings, *choice.findings),
+        )._tuned(seed, budget)
+        if not second_opinion or choice.second is None:
+            return problem
+        path, kernel, cost = self.model.path(choice.second), choice.second_kernel, problem.cost
+        if kernel is None:
+            tuned = self.kernel.tuned(
+                self.kernel.extend(path), seed=seed, budget=_MIN_TUNING_SWEEPS
+            )
+            kernel, cost = tuned.kernel, cost + tuned.cost
+        return dataclasses.replace(
+            problem,
+            cost=cost,
+            second_path=path,
+            second_kernel=kernel,
+            second_temperatures=choice.second_temperatures,
         )
 
-    def simple(self) -> "Problem":
-        """The same without a search for bases and a second opinion, where the model has few states.
+    def enumerated(self) -> "Problem":
+        """Return the problem without a search for bases and a second opinion, if the model is small.
 
-        Every chain can come to every one of them, and the exact log Z, which no estimate may contradict,
-        says more than a second one.
+        Every chain can come to every state of such a model, and the exact log Z, which no estimate may
+        contradict, says more than a second one.
         """
         flat = self.model.flat_base()
-        if not isinstance(flat, BernoulliBase) or flat.num_units > _FEW_UNITS or self.is_fitted:
+        if not isinstance(flat, BernoulliBase) or flat.num_units > _MAX_ENUMERATED_UNITS:
             return self
-        known = self.with_exact()
-        if known.exact_log_z is None:
+        known = self if self.wanted_base == "fitted" else self.with_exact()
+        if known.exact_log_z is None or self.wanted_base == "fitted":
             return self
-        path = self.model.path(flat, self.marginal or self.model.marginals[0])
-        path = path if self.is_open else self.path
+        path = self.path
+        if self.wanted_base is not None:
+            path = self.model.path(flat, self.marginal or self.model.marginals[0])
         reason = (
             f"the exact log Z of {2**flat.num_units:,} states is known, no other base was tried"
         )
         return dataclasses.replace(
-            known, path=path, is_simple=True, is_open=False, base_reason=reason
+            known, path=path, is_enumerated=True, wanted_base=None, base_reason=reason
         )
 
     def is_searched(self, second_opinion: bool) -> bool:
-        """Whether `prepared` will look for a base, the first or the second."""
+        """Check whether `prepared` will look for a base, the first or the second."""
         wants_second = second_opinion and self.is_own_path and bool(self.model.named_bases())
-        return self.is_open or (wants_second and not self.is_simple)
+        return self.wanted_base is not None or (wants_second and not self.is_enumerated)
 
     @property
     def states(self) -> AbstractPath:
         """The path of the states that the kernel moves."""
         return self.kernel.extend(self.path)
-
-    @property
-    def _is_uncounted(self) -> bool:
-        """Whether the density is evaluated beside sweeps and starts, because nothing is carried."""
-        is_carried = getattr(self.states, "carries_value", False)
-        return self.kernel.evaluations is not None and not is_carried
 
     @property
     def offset(self) -> float | None:
@@ -223,22 +199,11 @@ class Problem:
 
     @property
     def base_name(self) -> str:
+        """The name of the base."""
         return getattr(self.path.base, "name", "the path's own")
 
-    @property
-    def second_base(self) -> SecondBase | None:
-        """Where the second opinion starts, if there is one."""
-        if self.second_path is None:
-            return None
-        return SecondBase(
-            base=getattr(self.second_path.base, "name", "second"),
-            evaluations_a_sweep=None
-            if self.second_kernel is None
-            else self.second_kernel.evaluations,
-        )
-
     def second_schedule(self, first: Schedule) -> Schedule | None:
-        """Of the second opinion: planned by what its pilot saw, where the first was planned by a pilot."""
+        """Return the schedule of the second opinion: planned by its pilot, if the first was by one."""
         if self.second_path is None:
             return None
         if isinstance(self.second_kernel, AbstractTunedKernel):
@@ -253,44 +218,37 @@ class Problem:
         assert self.second_path is not None
         return (self.second_kernel or self.kernel).extend(self.second_path)
 
-    def charged(self, sweeps: int, seconds: float, starts: int = 0) -> "Problem":
-        """The same with more spent on pilots; `starts` are evaluations beside those of the sweeps."""
-        return dataclasses.replace(
-            self,
-            pilot_sweeps=self.pilot_sweeps + sweeps,
-            pilot_seconds=self.pilot_seconds + seconds,
-            pilot_evaluations=self.pilot_evaluations + starts,
-        )
+    def charged(self, cost: Cost) -> "Problem":
+        """Return the problem with more spent on pilots."""
+        return dataclasses.replace(self, cost=self.cost + cost)
 
     def with_exact(self, given: float | None = None) -> "Problem":
-        """The same with the exact log Z: given, known already, or quick to enumerate, which is charged."""
+        """Return the problem with the exact log Z: given, known already, or quick to enumerate."""
         known = self.exact_log_z if given is None else given
         if known is not None:
             return dataclasses.replace(self, exact_log_z=known)
         known = self.model.exact_log_z_if_cheap()
-        spent = 0 if known is None else self.model.num_enumerated
-        return dataclasses.replace(self.charged(0, 0.0, spent), exact_log_z=known)
+        count = 0 if known is None else self.model.num_enumerated
+        return dataclasses.replace(self.charged(Cost(evaluations=count)), exact_log_z=known)
 
-    def described(self, given: Given) -> dict[str, Any]:
-        """What the settings of every run hold of it, by name."""
-        base = self.path.base
-        return {
-            "model": self.name,
-            "model_digest": self.model.digest,
-            "source": self.source,
-            "base": self.base_name,
-            "base_digest": getattr(base, "digest", None),
-            "marginal": self.marginal,
-            "given": given,
-            "evaluations_a_sweep": self.kernel.evaluations,
-            "base_evaluations": self.pilot_evaluations,
-            "is_uncounted": self._is_uncounted or None,
-            "versions": versions(),
-        }
+
+def read_target(model: Any) -> tuple[AbstractModel, dict[str, Any]]:
+    """Return a model, given as it is, by its name or by its file, and what is known of it."""
+    if isinstance(model, str | Path):
+        target, meta = read_model(model)
+        if "source" in meta:  # others were checked when they were read
+            target.check()
+        return target, meta
+    if not isinstance(model, AbstractModel):
+        raise InputError(
+            "model", f"must be an annealz model, a packaged name or a file, got {hint(model)}"
+        )
+    model.check()
+    return model, {}
 
 
 def choose_problem(
-    model: AbstractModel | str | Path,
+    model: AbstractModel | str | Path | tuple[AbstractModel, dict[str, Any]],
     *,
     base: Any = "auto",
     data: Any = None,
@@ -298,95 +256,74 @@ def choose_problem(
     path: AbstractPath | None = None,
     kernel: AbstractKernel | str | None = None,
 ) -> Problem:
-    """The model by its name or itself, with the base, path and kernel that are given or its own.
+    """Return the problem of a model with the base, path and kernel that are given, or its own.
 
-    What is wrong with them is reported here; what takes sweeps is left to `prepared`.
+    What is wrong with them is reported here; what takes sweeps is left to `Problem.prepared`.
     """
-    found: AbstractModel
-    meta: dict[str, Any] = {}
-    if isinstance(model, str | Path):
-        found, meta = read_model(model)
-    elif isinstance(model, AbstractModel):
-        found = model
-    else:
-        raise ValueError(
-            f"model must be an annealz model, a packaged name or a file, got {hint(model)}."
-        )
-    is_read = isinstance(model, str | Path) and "source" not in meta  # and was checked there
-    if not is_read:
-        found.check()
+    target, meta = model if isinstance(model, tuple) else read_target(model)
     if path is not None and not isinstance(path, AbstractPath):
-        raise ValueError(f"path must be an annealz.AbstractPath, got {type(path).__name__}.")
-    move = found.choose_kernel(kernel)
+        raise InputError("path", f"must be an annealz.AbstractPath, got {type(path).__name__}")
+    chosen_kernel = target.choose_kernel(kernel)
+    name = base if isinstance(base, str) else None
+    wanted, is_own_path = None, path is None
     if path is not None:
-        if data is not None or not (isinstance(base, str) and base == "auto"):
+        if data is not None or name != "auto":
             raise ValueError("a path has its own base: leave out base and data, or the path.")
         if marginal is not None:
             raise ValueError(f"a path has its own states: leave out marginal, got {marginal!r}.")
-        layer, is_open, is_fitted, is_own = None, False, False, False
     else:
-        is_own = True
-        first = found.marginals[0]
-        marginal = first if marginal is None else marginal
-        found.check_marginal(marginal)
-        is_fitted = isinstance(base, str) and base == "fitted" and bool(found.named_bases())
-        is_asked = is_fitted or (isinstance(base, str) and base == "auto")
+        marginal = target.check_marginal(target.marginals[0] if marginal is None else marginal)
+        has_named = bool(target.named_bases())
+        is_fitted = name == "fitted" and has_named
         if is_fitted and data is not None:
             raise ValueError("data serve the base-rate base only, got base 'fitted'.")
-        chosen = found.flat_base() if is_fitted else found.choose_base(base, data)
-        path = found.path(chosen, marginal)
-        layer = marginal if len(found.marginals) > 1 else None
-        is_open = (isinstance(base, str) and base in found.searched_bases) or (
-            is_asked and getattr(chosen, "name", None) != "base-rate" and bool(found.named_bases())
-        )
+        start = target.flat_base() if is_fitted else target.choose_base(base, data)
+        path = target.path(start, marginal)
+        is_known = getattr(start, "name", None) == "base-rate" or not has_named
+        if name in target.searched_bases or is_fitted or (name == "auto" and not is_known):
+            wanted = name
+        marginal = marginal if len(target.marginals) > 1 else None
     return Problem(
-        model=found,
-        name=meta.get("name", found.name),
-        path=path,
-        kernel=move,
-        marginal=layer,
-        exact_log_z=meta.get("exact_log_z"),
-        source=meta.get("source"),
-        is_open=is_open,
-        is_fitted=is_fitted,
-        is_own_path=is_own,
-        wanted_base=base if isinstance(base, str) else "auto",
-        pilot_evaluations=found.num_checked,
-        findings=(*_guessed(meta), *_of_means(data), *_unused(meta, data)),
+        target,
+        meta.get("name", target.name),
+        path,
+        chosen_kernel,
+        marginal,
+        wanted_base=wanted,
+        is_own_path=is_own_path,
+        **_known(target, meta, data),
     )
 
 
-def _of_means(data: Any) -> tuple[Finding, ...]:
-    """What is to be said of means that were given instead of rows."""
+def _known(target: AbstractModel, meta: dict[str, Any], data: Any) -> dict[str, Any]:
+    """Return what a problem holds of its model's file and of the data."""
+    findings = []
+    names, means = meta.get("guessed_names"), meta.get("unused_means")
+    if names is not None:
+        findings.append(Finding.of(Kind.GUESSED_NAMES, names=names))
     array = np.empty(0) if data is None else np.asarray(data)
     count = int(((array == 0) | (array == 1)).sum()) if array.ndim == 1 else 0
-    if not count:
-        return ()
-    return (Finding.of(Kind.SMOOTHED_MEANS, total=array.size, count=count, rows=ROWS_OF_MEANS),)
-
-
-def _guessed(meta: dict[str, Any]) -> tuple[Finding, ...]:
-    """What is to be said of arrays whose names were guessed."""
-    names = meta.get("guessed_names")
-    return () if names is None else (Finding.of(Kind.GUESSED_NAMES, names=names),)
-
-
-def _unused(meta: dict[str, Any], data: Any) -> tuple[Finding, ...]:
-    """What is to be said of an array in the model's file that looks like means, under another name."""
-    name = meta.get("unused_means")
-    if name is None or data is not None:
-        return ()
-    return (Finding.of(Kind.UNUSED_MEANS, name=name),)
+    if count:
+        rows = ROWS_OF_MEANS
+        findings.append(Finding.of(Kind.SMOOTHED_MEANS, total=array.size, count=count, rows=rows))
+    if means is not None and data is None:
+        findings.append(Finding.of(Kind.UNUSED_MEANS, name=means))
+    return {
+        "exact_log_z": meta.get("exact_log_z"),
+        "source": meta.get("source"),
+        "cost": Cost(evaluations=target.num_checked),
+        "findings": tuple(findings),
+    }
 
 
 def _along_temperatures(
     kernel: AbstractTunedKernel, temperatures: int, first: Schedule
 ) -> Schedule:
-    """Betas of equal difficulty, as many as bring the variance of log w to about 1."""
+    """Return betas of equal difficulty, as many as bring the variance of log w to about 1."""
     assert kernel.tuning is not None
     knots = np.asarray(kernel.tuning.betas, np.float64)
-    least = max(_STEPS_A_TEMPERATURE * temperatures**2, _LEAST_SECOND_STEPS)
-    steps = int(max(least, min(first.num_steps, _MOST_SECOND_STEPS)))
+    least = max(_STEPS_PER_TEMPERATURE * temperatures**2, _MIN_SECOND_STEPS)
+    steps = int(max(least, min(first.num_steps, _MAX_SECOND_STEPS)))
     places = np.linspace(0, 1, steps + 1)
     betas = np.interp(places, np.linspace(0, 1, knots.size), knots)
     return from_increments(np.diff(betas), "temperatures", {"temperatures": temperatures})

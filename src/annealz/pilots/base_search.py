@@ -38,6 +38,7 @@ from annealz.bases.abstract import AbstractBase
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.fit_mixture import fit_mixture
 from annealz.bases.mixture import MixtureBase
+from annealz.core.cost import Cost
 from annealz.core.names import FITTED
 from annealz.core.random import derive_seed
 from annealz.core.units import BernoulliUnits
@@ -100,8 +101,7 @@ class Scout:
     """By a pilot: rough, and low where the base misses something."""
     std_err: float
     run: Run | None = None
-    starts: int = 0
-    """Evaluations of a density beside those of its sweeps, where they are counted."""
+    spent: Cost = Cost()
 
     @property
     def name(self) -> str:
@@ -115,10 +115,6 @@ class Scout:
             return predicted
         size, ess = self.run.num_chains, effective_sample_size(self.run.log_weights)
         return max(predicted, self.run.num_steps * float(np.log(size / ess)))
-
-    @property
-    def sweeps(self) -> int:
-        return self.terrain.sweeps + (0 if self.run is None else self.run.sweeps)
 
     @property
     def found(self) -> "_Found":
@@ -149,10 +145,7 @@ class BaseChoice:
     second: Scout | None
     """None where no unlike base is known."""
     tried: tuple[Scout, ...]
-    sweeps: int
-    seconds: float
-    starts: int = 0
-    """Evaluations of a density beside those of the sweeps, where they are counted."""
+    cost: Cost
     is_cut: bool = False
     """Whether a time limit left bases untried."""
 
@@ -219,7 +212,7 @@ class _Searcher:
             on_progress=self.on_progress,
         )
         log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
-        starts = terrain.provenance.get("starts", 0)
+        spent = terrain.pilot_cost(self.kernel)
         if with_run:
             run = anneal(
                 path,
@@ -232,8 +225,8 @@ class _Searcher:
             )
             log_z = run.log_z0 + log_mean(run.log_weights)
             std_err = delta_std_err(run.log_weights)
-            starts += run.beside(self.kernel.evaluations)
-        return Scout(base, path, terrain, float(log_z), float(std_err), run, starts)
+            spent += run.cost(self.kernel.evaluations)
+        return Scout(base, path, terrain, float(log_z), float(std_err), run, spent)
 
     def survey_all(self, bases: Mapping[str, AbstractBase]) -> list[Scout]:
         """Survey the paths from all of these bases; at least one where time is short."""
@@ -336,13 +329,15 @@ def search_bases(
     tried = (*named, *fitted)
     first = _first([] if is_fitted else named, fitted, num_steps)
     second = _second(first, named, fitted, num_steps)
-    spent = sum(one.sweeps for one in (*tried, *rough))
-    starts = sum(one.starts for one in (*tried, *rough))
-    if crossed is not None:
-        spent += crossed.sweeps
-        starts += crossed.beside(kernel.evaluations)
-    seconds = time.monotonic() - began
-    return BaseChoice(first, second, tried, spent, seconds, starts, searcher.is_cut)
+    spent = [one.spent for one in (*tried, *rough)]
+    spent += [] if crossed is None else [crossed.cost(kernel.evaluations)]
+    return BaseChoice(first, second, tried, _total(spent, began), searcher.is_cut)
+
+
+def _total(spent: Sequence[Cost], began: float) -> Cost:
+    """Return the cost of a search: its seconds are those of the clock."""
+    whole = sum(spent, Cost())
+    return dataclasses.replace(whole, seconds=time.monotonic() - began)
 
 
 def choose_second(
@@ -366,24 +361,22 @@ def choose_second(
         model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline
     )
     if searcher.is_late:
-        return BaseChoice(None, None, (), 0, time.monotonic() - began, 0, is_cut=True)
+        return BaseChoice(None, None, (), _total([], began), is_cut=True)
     others = {
         name: base
         for name, base in ((name, make()) for name, make in model.named_bases().items())
         if base.digest != first.digest
     }
-    starts = 0
+    spent = []
     if others:
         tried = searcher.survey_all(others)
-        spent = sum(one.sweeps for one in tried)
         second = max(tried, key=lambda one: one.log_z)
     else:
         pilot = searcher.scout(first, "first", with_run=True)
         second = searcher.scout(searcher.fitted([pilot.found], "fit"), "fitted", with_run=False)
-        tried, spent = [second], pilot.sweeps + second.sweeps
-        starts = pilot.starts
-    starts += sum(one.starts for one in tried)
-    return BaseChoice(None, second, tuple(tried), spent, time.monotonic() - began, starts)
+        tried, spent = [second], [pilot.spent]
+    spent += [one.spent for one in tried]
+    return BaseChoice(None, second, tuple(tried), _total(spent, began))
 
 
 def _first(named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int) -> Scout:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from annealz.core.cost import Cost
 from annealz.engine.anneal import Progress
 from annealz.engine.progress import begin
 from annealz.io.registry.schedules import SCHEDULES, ScheduleRule
@@ -27,6 +28,7 @@ from annealz.schedules.terrain import Terrain
 __all__ = [
     "check_schedule",
     "named_rule",
+    "pilot_cost",
     "pilot_scale_within",
     "pilot_sweeps",
     "plan_schedule",
@@ -96,6 +98,12 @@ def plan_schedule(
     terrain = _surveyed(rule.pilot, path, kernel, total, seed, pilot_scale, on_progress)
     begin(on_progress, "schedule")
     return make_schedule(rule, num_steps, terrain)
+
+
+def pilot_cost(schedule: Schedule, kernel: AbstractKernel) -> Cost:
+    """Return the cost of the pilot that a schedule was planned by."""
+    names = ("pilot_sweeps", "starts", "pilot_seconds")
+    return kernel.cost(*(schedule.provenance.get(name, 0) for name in names))
 
 
 def _total(num_steps: int, num_chains: int) -> int:

@@ -20,6 +20,7 @@ error. Running on until the error looks small gave 0.975.
 Seconds. A few steps of the block of chains that the run will use are timed.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from annealz.core.cost import Cost
 from annealz.core.weights import delta_std_err, effective_sample_size
 from annealz.engine.anneal import Progress, anneal
 from annealz.engine.blocks import block_size
@@ -34,7 +36,7 @@ from annealz.engine.progress import begin, in_stage
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
-from annealz.pilots.plan import named_rule, plan_schedule
+from annealz.pilots.plan import named_rule, pilot_cost, plan_schedule
 from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules.linear import linear
 from annealz.schedules.make import make_schedule
@@ -68,11 +70,9 @@ class Forecast(NamedTuple):
     num_chains: int
     target_std_err: float
     seconds: float
-    pilot_sweeps: int
-    pilot_seconds: float
+    cost: Cost
+    """Of finding it."""
     max_seconds: float | None = None
-    pilot_starts: int = 0
-    """Evaluations of a density beside those of the sweeps, where they are counted."""
 
     @property
     def num_steps(self) -> int:
@@ -87,7 +87,7 @@ class Forecast(NamedTuple):
             f"{self.num_chains:,} chains of {self.num_steps:,} steps should reach a standard error of "
             f"{self.target_std_err:g}: {self.sweeps:,} sweeps, about {self.seconds:.1f} s"
         )
-        left = np.inf if self.max_seconds is None else self.max_seconds - self.pilot_seconds
+        left = np.inf if self.max_seconds is None else self.max_seconds - self.cost.seconds
         if self.seconds <= left:
             return words
         share = max(left / self.seconds, 1 / self.num_chains)
@@ -129,7 +129,7 @@ def forecast(
     `num_steps`, or a schedule that is not a name, fixes the steps. With `max_seconds`, less is spent on
     finding them.
     """
-    began, sweeps, starts = time.monotonic(), 0, 0
+    began, cost = time.monotonic(), Cost()
     is_name = isinstance(schedule, str) and not Path(schedule).is_file()
     is_free = is_name and num_steps is None
     rule = named_rule(str(schedule)) if is_name else None
@@ -138,7 +138,7 @@ def forecast(
         terrain = survey_mixing(
             path, kernel, budget=_FIRST_SURVEY, seed=seed, on_progress=on_progress
         )
-        sweeps, starts = sweeps + terrain.sweeps, starts + terrain.provenance.get("starts", 0)
+        cost += terrain.pilot_cost(kernel)
         num_steps = _first_steps(make_schedule(rule, 1, terrain).provenance["predicted_variance"])
     elif is_free:
         num_steps = _FIRST_STEPS
@@ -157,10 +157,9 @@ def forecast(
             purpose="sizing",
             on_progress=in_stage(on_progress, "sizing", len(rungs) + 1, 0),
         )
-        sweeps += sizing.sweeps + (plan.provenance.get("pilot_sweeps", 0) if is_name else 0)
-        starts += sizing.beside(kernel.evaluations) + (
-            plan.provenance.get("starts", 0) if is_name else 0
-        )
+        cost += sizing.cost(kernel.evaluations)
+        if is_name:
+            cost += pilot_cost(plan, kernel)
         rungs.append(_Rung(sizing, _needed(sizing, target_std_err)))
         if not is_free or len(rungs) == _MAX_LENGTHS or not _is_worth_lengthening(rungs[-1]):
             break
@@ -179,9 +178,9 @@ def forecast(
     chains = int(np.ceil(best.needed))
     begin(on_progress, "timing")
     timing = time_steps(path, kernel, chains, seed)
-    seconds, spent = timing.pace * chosen.num_steps * chains, time.monotonic() - began
-    sweeps, starts = sweeps + timing.sweeps, starts + timing.starts
-    return Forecast(chosen, chains, target_std_err, seconds, sweeps, spent, max_seconds, starts)
+    seconds = timing.pace * chosen.num_steps * chains
+    cost = dataclasses.replace(cost + timing.cost, seconds=time.monotonic() - began)
+    return Forecast(chosen, chains, target_std_err, seconds, cost, max_seconds)
 
 
 def more_chains(log_weights: np.ndarray, target_std_err: float) -> int:
@@ -194,13 +193,10 @@ def more_chains(log_weights: np.ndarray, target_std_err: float) -> int:
 
 
 class Timing(NamedTuple):
-    """Seconds per sweep, and what was spent to measure them."""
+    """Seconds per sweep, and what it took to measure them."""
 
     pace: float
-    sweeps: int
-    spent: float
-    starts: int = 0
-    """Evaluations of a density beside those of the sweeps, where they are counted."""
+    cost: Cost = Cost()
 
 
 def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed: int) -> Timing:
@@ -214,8 +210,8 @@ def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed
         for steps in (1, _TIMED_STEPS)  # the first compiles
     ]  # fmt: skip
     pace = runs[-1].seconds / (_TIMED_STEPS * size)
-    starts = sum(run.beside(kernel.evaluations) for run in runs)
-    return Timing(pace, sum(run.sweeps for run in runs), time.monotonic() - began, starts)
+    cost = sum((run.cost(kernel.evaluations) for run in runs), Cost())
+    return Timing(pace, dataclasses.replace(cost, seconds=time.monotonic() - began))
 
 
 def _needed(sizing: Run, target_std_err: float) -> float:

@@ -76,7 +76,7 @@ def survey(
             "pilot": "annealed",
             "num_steps": num_steps,
             "num_chains": num_chains,
-            **({} if each is None else {"starts": run.beside(each)}),
+            **({} if each is None else {"starts": run.cost(each).evaluations - each * run.sweeps}),
             "seed": seed,
         },
     )

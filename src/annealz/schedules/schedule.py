@@ -126,7 +126,11 @@ class Schedule:
 
     def save(self, path: str | Path) -> None:
         """Write as JSON, atomically; betas keep every bit."""
-        record = {
+        write_atomic(path, json.dumps(self.to_record()))
+
+    def to_record(self) -> dict[str, Any]:
+        """Return JSON values that hold every bit."""
+        record: dict[str, Any] = {
             "format": _FORMAT,
             "name": self.name,
             "num_steps": self.num_steps,
@@ -136,7 +140,7 @@ class Schedule:
         }
         if self.terrain is not None:
             record["terrain"] = self.terrain.to_record()
-        write_atomic(path, json.dumps(record))
+        return record
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -157,8 +161,11 @@ class Schedule:
             words = raw.decode().replace(",", " ").split()
             return cls(np.fromiter(map(float, words), np.float64, len(words)), path.stem)
         record = parse_json(raw)
-        if isinstance(record, list):
-            return cls(np.array(record), path.stem)
+        return cls(np.array(record), path.stem) if isinstance(record, list) else cls.from_record(record)
+
+    @classmethod
+    def from_record(cls, record: Any) -> Self:
+        """Return the schedule of such a record."""
         if not isinstance(record, dict) or record.get("format") != _FORMAT or _KEYS - record.keys():
             raise ValueError("it is neither a saved schedule nor a list of betas")
         record = _RECORD.check(record)

@@ -177,6 +177,10 @@ class Terrain:
         steps = np.diff(betas)
         return float(steps.size * (steps * np.diff(np.interp(betas, grid, areas))).sum())
 
+    def pilot_cost(self, kernel: Any) -> Any:
+        """Return the cost of the pilot, which moved chains by this kernel."""
+        return kernel.cost(self.sweeps, self.provenance.get("starts", 0), self.seconds)
+
     def save(self, path: str | Path) -> None:
         """Write as a checksummed npz archive."""
         arrays = {name: getattr(self, name) for name in self._columns}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from annealz.core.cost import Cost
 from annealz.core.text import as_text
 from annealz.diagnostics.exchange import ExchangeJudgement, judge_exchange
 from annealz.diagnostics.findings import Findings
@@ -76,8 +77,6 @@ class Exchange(Judged):
     ([100, 100, 200], 200)
     >>> result.betas.shape, result.num_rungs, result.num_ensembles, result.num_sweeps, result.sweeps
     ((6,), 6, 16, 400, 38400)
-    >>> result.beside(1)  # evaluations, of a density: one where every replica starts
-    96
     >>> result.barrier < 3, result.round_trips > 100  # over all ensembles, in the last round
     (True, True)
     >>> result.draws.shape  # of the target
@@ -160,14 +159,14 @@ class Exchange(Judged):
         """Applications of the kernel to one replica."""
         return self.num_sweeps * self.num_rungs * self.num_ensembles
 
-    def beside(self, each: int | None) -> int:
-        """Evaluations of a density beside `each` for every sweep: of the filling, and where replicas start.
-        None where sweeps are all that is counted.
+    def cost(self, each: int | None) -> Cost:
+        """Return its cost, with `each` evaluations of a density per sweep; None where none are counted.
+
+        Replicas that fill the last block are evaluated too, and each once where it starts.
         """
-        if each is None:
-            return 0
-        replicas = self.num_rungs * self.num_ensembles
-        return each * self.num_sweeps * self.num_filling + replicas + self.num_filling
+        count = self.num_rungs * self.num_ensembles + self.num_filling
+        evaluations = 0 if each is None else (each * self.num_sweeps + 1) * count
+        return Cost(self.sweeps, evaluations, self.seconds)
 
     @functools.cached_property
     def _judgement(self) -> ExchangeJudgement:

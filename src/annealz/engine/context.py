@@ -1,0 +1,168 @@
+"""Context: where and how a call computes, until it ends.
+
+    store      the folder of its run, locked while the call writes there
+    client     the cluster whose workers compute
+    device     a small density is computed on the CPU beside a GPU
+    progress   a live display, and the caller's own callback
+
+A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size; a core computes
+about a million numbers in that time. So a density whose chains take less than a million numbers per sweep
+is computed on the CPU. A device that JAX was set to prefer is kept, and so is a cluster.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from annealz.core.devices import cpu, platform, preferred, preferring
+from annealz.core.failures import user_errors
+from annealz.engine.cluster.current import current_cluster, on_cluster
+from annealz.engine.progress import OnProgress, begin, in_stage
+from annealz.engine.run import Run
+from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
+from annealz.io.store import Store
+from annealz.schedules.schedule import Schedule
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Context"]
+
+_CPU_NUMBERS = 1e6  # of a sweep of all chains, from which on a GPU is the quicker one
+
+
+class Context:
+    """Where and how a call computes: a context manager.
+
+    Parameters
+    ----------
+    out : the folder of the run, None for a run that is not kept
+    force : overwrite a run that the folder holds
+    client : a Dask client
+    progress : show a live display
+    on_progress : called with every Progress, or with a name and a Progress where `is_named`
+    chunk_steps : steps between returns to the host
+    checkpoint_seconds : seconds between checkpoints
+    """
+
+    def __init__(
+        self,
+        *,
+        out: str | Path | None = None,
+        force: bool = False,
+        client: "Client | None" = None,
+        progress: bool = False,
+        on_progress: Callable[..., None] | None = None,
+        chunk_steps: int | None = None,
+        checkpoint_seconds: float = 15.0,
+        is_named: bool = False,
+    ):
+        self.store = None if out is None else Store(out)
+        self.chunk_steps, self.checkpoint_seconds = chunk_steps, checkpoint_seconds
+        self.on_progress: OnProgress | None = on_progress
+        self.messages: list[str] = []
+        self._force, self._client, self._progress = force, client, progress
+        self._is_named = is_named
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(user_errors())
+            if self._client is not None:
+                stack.enter_context(on_cluster(self._client))
+            if self.store is not None:
+                stack.enter_context(self.store.writing())
+            if self._progress:
+                self._show(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._stack.__exit__(*error)
+
+    def place(self, model: Any, num_chains: int | None) -> None:
+        """Compute a small density on the CPU from here on."""
+        if current_cluster() is not None or preferred() is not None or platform() != "gpu":
+            return
+        size, beside = getattr(model, "evaluation_size", None), cpu()
+        if size is None or beside is None:
+            return
+        if size * (num_chains or model.usual_chains) <= _CPU_NUMBERS:
+            self._stack.enter_context(preferring(beside))
+
+    def check_folder(self) -> None:
+        """Refuse a folder that cannot hold the run, before anything is computed."""
+        if self.store is not None:
+            self.store.check_free(self._force)
+
+    def create(
+        self, record: dict[str, Any], arrays: dict[str, np.ndarray], records: dict[str, Any]
+    ) -> None:
+        """Write what the run is given."""
+        if self.store is not None:
+            self.store.create(record, arrays, records)
+
+    def begin(self, stage: str, part: int = 1, num_parts: int = 1) -> OnProgress | None:
+        """Report that a stage begins; return the callback of a run that is this stage."""
+        begin(self.on_progress, stage, part, num_parts)
+        return in_stage(self.on_progress, stage, part, num_parts)
+
+    def run(
+        self, name: str, schedule: Schedule, compute: Callable[..., Run], **changes: Any
+    ) -> Run:
+        """Return a part of the run: as it is stored, or computed and then stored.
+
+        `compute` takes the options of `anneal` that say how; `changes` replace fields of what it gives.
+        """
+        if self.store is not None and self.store.has(name):
+            return run_from_arrays(*self.store.load(name), schedule)
+        options = {
+            "chunk_steps": self.chunk_steps,
+            "checkpoint": None if self.store is None else self.store.checkpoint(name),
+            "checkpoint_seconds": self.checkpoint_seconds,
+        }
+        run = compute(**options)
+        self.save(name, *run_to_arrays(run))
+        return run
+
+    def save(self, name: str, arrays: dict[str, np.ndarray], record: Mapping[str, Any]) -> None:
+        """Store a part of the run; a disk that refuses it stops nothing."""
+        if self.store is None:
+            return
+        try:
+            self.store.save(name, arrays, dict(record))
+        except OSError as error:
+            reason = error.strerror or error
+            self.messages.append(f"could not save the result to {self.store.path}: {reason}.")
+
+    def finish(self, estimate: Any) -> Any:
+        """Mark the run as done, and return the estimate with what could not be saved."""
+        if self.store is not None and not self.messages:
+            try:
+                self.store.finish(estimate.to_dict())
+            except OSError as error:
+                reason = error.strerror or error
+                self.messages.append(f"could not save the result to {self.store.path}: {reason}.")
+        for message in dict.fromkeys(self.messages):
+            estimate = estimate.with_message(message)
+        return estimate
+
+    def _show(self, stack: contextlib.ExitStack) -> None:
+        """Show progress, and call the caller's own function all the same."""
+        from annealz.views.show import board, live
+
+        display = stack.enter_context(live.live_board())
+        if display is None:
+            return
+        report = board.report_labelled_to if self._is_named else board.report_to
+        first, second = report(display), self.on_progress
+
+        def both(*now: Any) -> None:
+            first(*now)
+            if second is not None:
+                second(*now)
+
+        self.on_progress = both

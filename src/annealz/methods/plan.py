@@ -1,0 +1,275 @@
+"""Plan: all that is decided before a run, by the request and by pilots.
+
+The record of a plan (numbers, words, findings) is JSON in the folder of its run; its problem and its
+schedules are arrays beside it. A finished run is read without its problem where that cannot be stored.
+"""
+
+import dataclasses
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+
+from annealz.bases.abstract import AbstractBase
+from annealz.core.arrays import on_device
+from annealz.core.cost import Cost
+from annealz.core.versions import versions
+from annealz.diagnostics.findings import Finding
+from annealz.io.reading.fields import (
+    Table,
+    finite,
+    flag,
+    line,
+    list_of,
+    number,
+    optional,
+    table,
+    text,
+    whole,
+)
+from annealz.io.reading.typed import TypedRecord
+from annealz.io.storage.families import restore, store
+from annealz.kernels.abstract import AbstractKernel
+from annealz.methods.problem import Problem
+from annealz.methods.request import Request
+from annealz.models.abstract import AbstractModel
+from annealz.paths.abstract import AbstractPath
+from annealz.schedules.schedule import Schedule
+
+__all__ = ["CostRecord", "Plan", "check_model"]
+
+_FAMILIES = {
+    "model": AbstractModel,
+    "base": AbstractBase,
+    "second": AbstractBase,
+    "kernel": AbstractKernel,
+    "second-kernel": AbstractKernel,
+}
+Arrays = dict[str, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CostRecord(TypedRecord):
+    """A cost in a file."""
+
+    what: ClassVar[str] = "a cost"
+    sweeps: Annotated[int, whole]
+    evaluations: Annotated[int | None, optional(whole)] = None
+    seconds: Annotated[float, finite]
+
+    @classmethod
+    def within(cls, value: Any) -> Any:
+        """Convert to a Cost."""
+        return Cost(**dataclasses.asdict(super().within(value)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan(TypedRecord):
+    """What every plan has."""
+
+    what: ClassVar[str] = "the plan of a run"
+    Request: ClassVar[type[Request]] = Request
+
+    request: Annotated[Any, table]
+    model: Annotated[str, line]
+    """What the model is called."""
+    model_digest: Annotated[str, text]
+    source: Annotated[str | None, optional(line)]
+    """Where the model was imported from, module:name; shown, never imported from a file."""
+    base: Annotated[str, text]
+    base_digest: Annotated[str | None, optional(text)]
+    marginal: Annotated[str | None, optional(text)]
+    cost: Annotated[Cost, CostRecord.within]
+    """Of all pilots; evaluations are None for models whose cost is counted in sweeps."""
+    exact_log_z: Annotated[float | None, optional(number)]
+    evaluations_a_sweep: Annotated[int | None, optional(whole)]
+    """Of the density, by the kernel; None where they are not counted."""
+    offset: Annotated[float | None, optional(number)] = None
+    """What the path subtracts from a log density, and adds to log Z."""
+    findings: Annotated[list[dict[str, Any]] | None, optional(list_of(table))] = None
+    """What pilots found, as records."""
+    versions: Annotated[dict[str, str], Table(text)] = dataclasses.field(default_factory=versions)
+    problem: Problem | None = dataclasses.field(default=None, compare=False)
+    """What is sampled; None where a finished run was read without its model."""
+    start: np.ndarray | None = dataclasses.field(default=None, compare=False)
+    """States that chains start from, where these were decided before the run."""
+
+    @classmethod
+    def of(cls, request: Request, problem: Problem, **decided: Any) -> Self:
+        """Return the plan of a problem."""
+        base, each = problem.path.base, problem.kernel.evaluations
+        is_counted = each is None or getattr(problem.states, "carries_value", False)
+        return cls(
+            request=request,
+            problem=problem,
+            model=problem.name,
+            model_digest=problem.model.digest,
+            source=problem.source,
+            base=problem.base_name,
+            base_digest=getattr(base, "digest", None),
+            marginal=problem.marginal,
+            cost=problem.cost,
+            exact_log_z=problem.exact_log_z,
+            evaluations_a_sweep=each if is_counted else None,
+            offset=problem.offset,
+            findings=[finding.to_record() for finding in problem.findings] or None,
+            **decided,
+        )
+
+    @property
+    def known_findings(self) -> list[Finding]:
+        """What pilots found."""
+        return [Finding.from_record(record) for record in self.findings or ()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        cost = {name: v for name, v in dataclasses.asdict(self.cost).items() if v is not None}
+        return {**super().to_dict(), "method": self.request.method, "cost": cost}
+
+    @property
+    def schedules(self) -> dict[str, Schedule]:
+        """Schedules by name, which are stored beside the record."""
+        return {}
+
+    def arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """Return what a folder holds beside the record, as named arrays and JSON records."""
+        problem, arrays, records = self.problem, {}, {}
+        assert problem is not None
+        things = {"model": problem.model, "base": problem.path.base, "kernel": problem.kernel}
+        if problem.second_path is not None:
+            things["second"] = problem.second_path.base
+        things["second-kernel"] = problem.second_kernel
+        for name, thing in things.items():
+            stored = None if thing is None else store(thing)
+            if stored is not None:
+                arrays |= {f"{name}:{key}": array for key, array in stored[0].items()}
+                records[name] = stored[1]
+        if self.start is not None:
+            arrays["start"] = np.asarray(self.start)
+        for name, schedule in self.schedules.items():
+            records[f"schedule:{name}"] = schedule.to_record()
+        return arrays, records
+
+    @classmethod
+    def restored(
+        cls,
+        record: dict[str, Any],
+        arrays: Arrays,
+        records: dict[str, Any],
+        where: str,
+        *,
+        model: AbstractModel | None = None,
+        is_done: bool = False,
+        **objects: Any,
+    ) -> Self:
+        """Return the plan that a folder holds; what could not be stored is given again.
+
+        `where` the run is, for messages. A run that is done needs no problem.
+        """
+        plan = cls.read(record, where)
+        request = cls.Request.read(plan.request, where)
+        schedules = {
+            f"{name.removeprefix('schedule:')}": Schedule.from_record(value)
+            for name, value in records.items()
+            if name.startswith("schedule:")
+        }
+        plan = dataclasses.replace(plan, request=request, start=arrays.get("start"), **schedules)
+        check_model(model, plan, where)
+        if is_done and model is None and "model" not in records:
+            return plan
+        try:
+            problem = _problem(plan, arrays, records, where, model=model, **objects)
+        except ValueError:
+            if is_done and model is None:
+                return plan
+            raise
+        return dataclasses.replace(plan, problem=problem)
+
+
+def check_model(model: AbstractModel | None, plan: Plan, where: str) -> None:
+    """Refuse a model that is not the one of the run."""
+    if model is not None and model.digest != plan.model_digest:
+        raise ValueError(
+            f"the run {where} is of another model than the one given: give {plan.model} as it was."
+        )
+
+
+def _problem(
+    plan: Plan,
+    arrays: Arrays,
+    records: dict[str, Any],
+    where: str,
+    *,
+    model: AbstractModel | None = None,
+    path: AbstractPath | None = None,
+    kernel: AbstractKernel | None = None,
+) -> Problem:
+    """Return the problem of a stored plan."""
+
+    def stored(name: str) -> Any:
+        if name not in records:
+            return None
+        start = f"{name}:"
+        own = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+        thing = restore(own, records[name])
+        if not isinstance(thing, _FAMILIES[name]):
+            raise ValueError(
+                f"the run {where} is damaged: it holds a {type(thing).__name__} as its {name}."
+            )
+        return thing
+
+    objects = plan.request.objects
+    model = stored("model") or model
+    if model is None and plan.source:
+        raise ValueError(
+            f"the run {where} is of a model imported from {plan.source}, and annealz never imports modules "
+            f"named by a file: if the module is yours, give it again with --model {plan.source} "
+            "(model=model)."
+        )
+    if model is None:
+        raise ValueError(
+            f"the run {where} is of {plan.model}, a model that cannot be stored: give it again, "
+            "model=model."
+        )
+    model.check()
+    check_model(model, plan, where)
+    for name, thing in (("path", path), ("kernel", kernel)):
+        if thing is None and name in objects and name not in records:
+            raise ValueError(
+                f"the run {where} was given a {name} that cannot be stored: give it again, "
+                f"{name}={name}."
+            )
+    layer = plan.marginal or model.marginals[0]
+    if path is None:
+        base = stored("base")
+        if base is None and "base" in objects:
+            raise ValueError(
+                f"the run {where} was given a base that cannot be stored: give the path that starts from "
+                "it, path=path."
+            )
+        if base is None:
+            try:
+                base = model.choose_base(plan.base)
+            except ValueError:  # a name that the base gave itself
+                base = model.choose_base("auto")
+            base = _with_offset(base, plan.offset)
+        path = model.path(base, layer)
+    second, second_name = stored("second"), getattr(getattr(plan, "second", None), "base", None)
+    if second is None and second_name == "prior":
+        second = _with_offset(model.choose_base("prior"), plan.offset)
+    return Problem(
+        model,
+        plan.model,
+        path,
+        stored("kernel") or kernel or model.kernel(),
+        plan.marginal,
+        is_own_path="path" not in objects,
+        second_path=None if second is None else model.path(second, layer),
+        second_kernel=stored("second-kernel"),
+    )
+
+
+def _with_offset(base: Any, offset: float | None) -> Any:
+    """Return a base that could not be stored, with the offset that it had."""
+    if offset is None or not hasattr(base, "offset"):
+        return base
+    return dataclasses.replace(base, offset=on_device(np.float32(offset)))
