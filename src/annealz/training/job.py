@@ -70,7 +70,9 @@ def train_to_file(
     if series is not None and series < 1:
         raise ValueError(f"series must be at least 1, got {series}.")
     folder = TrainingFolder.beside(out)
-    with holding(folder.path, parents=False):
+    if not out.parent.is_dir():
+        folder.check(out, force)
+    with holding(folder.path):
         folder.check(out, force)
         data = source.read()
         record = {

@@ -33,9 +33,11 @@ def test_a_folder_that_stays_empty_is_taken_away_if_it_was_made_here(tmp_path: P
     with holding(tmp_path / "own"):
         pass
     assert (tmp_path / "own").is_dir()
-    with holding(tmp_path / "no" / "parent", parents=False):
-        pass
-    assert not (tmp_path / "no").exists()
+    with holding(tmp_path / "emptied"):
+        (tmp_path / "emptied" / "file").write_text("")
+    with holding(tmp_path / "emptied"):
+        (tmp_path / "emptied" / "file").unlink()
+    assert not (tmp_path / "emptied").exists()
 
 
 def test_what_cannot_be_held_is_left_to_who_writes(tmp_path: Path):

@@ -1,0 +1,264 @@
+"""The folder of a run of any kind: what was written is read, damaged and foreign files are named."""
+
+import json
+import multiprocessing
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annealz.io import store as store_module
+from annealz.io.storage.archive import save_archive
+from annealz.io.storage.record import load_record, save_record
+from annealz.io.store import Store
+
+ARRAYS = {"x": np.arange(6.0).reshape(2, 3), "bits": np.array([1, 0], np.uint8)}
+RECORD = {"kind": "dice", "source": "mine:model", "seed": 1, "sizes": [1, 2]}
+FULL = OSError(28, "No space left on device")
+
+
+def made(path: Path, seed: int = 1) -> Store:
+    """A run that has begun: one finished part, and a checkpoint of the next."""
+    store = Store(path)
+    store.check_free(force=False)
+    store.create({**RECORD, "seed": seed}, ARRAYS, {"model": {"family": "rbm"}})
+    store.save("part-1", {"y": np.full(3, seed)}, {"seconds": 1.5})
+    store.checkpoint("part-2").write_bytes(b"state")
+    return store
+
+
+def finished(path: Path, seed: int = 1) -> Store:
+    store = made(path, seed)
+    run, reverse = ({"y": np.full(3, seed)}, {"seconds": 2.0}), ({"z": np.zeros(2)}, {})
+    store.finish({"log_z": seed}, {"run": run, "reverse": reverse})
+    return store
+
+
+def names(path: Path) -> list[str]:
+    return sorted(file.name for file in path.iterdir())
+
+
+def test_what_was_written_is_read_by_another_store(tmp_path: Path):
+    made(tmp_path / "a" / "run")
+    store = Store(tmp_path / "a" / "run")
+    assert (store.holds_run, store.is_done, store.has_progress) == (True, False, True)
+    assert (store.kind, store.source, store.record()) == ("dice", "mine:model", RECORD)
+    arrays, records = store.inputs()
+    assert records == {"model": {"family": "rbm"}}
+    for name, array in ARRAYS.items():
+        np.testing.assert_array_equal(arrays[name], array, strict=True)
+    arrays, meta = store.load("part-1")
+    assert (arrays["y"].tolist(), meta) == ([1, 1, 1], {"seconds": 1.5})
+    assert store.has("part-1")
+    assert not store.has("part-2")
+    assert store.checkpoint().name == "checkpoint.npz"
+
+
+def test_a_finished_run_holds_its_results_alone(tmp_path: Path):
+    store = finished(tmp_path / "run")
+    assert store.is_done
+    assert not store.has_progress
+    written = ["inputs.npz", "result.json", "reverse.npz", "run.json", "run.npz"]
+    assert names(store.path) == written
+    assert json.loads((store.path / "result.json").read_text()) == {"log_z": 1}
+    results = Store(store.path).results()
+    assert list(results) == ["run", "reverse"]
+    assert results["run"][1] == {"seconds": 2.0}
+    np.testing.assert_array_equal(results["reverse"][0]["z"], np.zeros(2))
+    store.check_done()
+
+
+def test_a_folder_without_a_run(tmp_path: Path):
+    for path in (tmp_path, tmp_path / "none"):
+        store = Store(path)
+        assert (store.kind, store.source, store.holds_run) == (None, None, False)
+        with pytest.raises(ValueError, match=r"holds no run to resume: it has no run\.json\.$"):
+            store.record()
+        with pytest.raises(ValueError, match="holds no run: give|is not the folder of a run: give"):
+            store.check_done()
+        with pytest.raises(ValueError, match=r"run\.npz is missing: put the file of this run back"):
+            store.results()
+    with pytest.raises(ValueError, match="holds an unfinished run: finish it first"):
+        made(tmp_path / "run").check_done()
+
+
+def test_a_name_that_would_not_be_deleted_again_is_refused(tmp_path: Path):
+    with pytest.raises(
+        ValueError, match="one of run, reverse, second, probe or part-…, got 'mine'"
+    ):
+        made(tmp_path / "run").save("mine", {}, {})
+
+
+# --- what is there is not overwritten, and what is not ours is not touched -----------------------
+
+
+def test_a_place_that_is_taken(tmp_path: Path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(ValueError, match="file is a file: give a folder"):
+        Store(file).check_free(force=True)
+    unfinished, done = made(tmp_path / "a"), finished(tmp_path / "b")
+    for store, words in ((unfinished, "an unfinished run: .* resume it"), (done, "a finished run")):
+        before = names(store.path)
+        with pytest.raises(ValueError, match=f"{words}.*'annealz resume .*force=True"):
+            store.check_free(force=False)
+        store.check_free(force=True)
+        assert names(store.path) == before
+    (unfinished.path / "run.json").unlink()  # what is left is somebody's run all the same
+    with pytest.raises(ValueError, match="already holds an unfinished run"):
+        unfinished.check_free(force=False)
+
+
+def test_another_run_in_its_place_leaves_nothing_of_the_first(tmp_path: Path):
+    store = finished(tmp_path / "run")
+    for name in ("report.html", "000000010.npz", ".run.npz.abc.tmp", "mine.npz", "notes.txt"):
+        (store.path / name).write_text("")
+    store.create({**RECORD, "seed": 2})
+    assert names(store.path) == ["mine.npz", "notes.txt", "run.json"]
+    with pytest.raises(ValueError, match=r"inputs\.npz is missing"):
+        store.inputs()
+    store.remove()
+    assert names(store.path) == ["mine.npz", "notes.txt"]
+    other = made(tmp_path / "other")
+    other.remove()
+    assert not other.path.exists()
+    other.remove()
+
+
+# --- damage, and files of another run --------------------------------------------------------------
+
+
+def read_all(path: Path) -> object:
+    store = Store(path)
+    store.record()
+    return store.inputs(), store.results()
+
+
+@pytest.mark.parametrize("how", ["other", "cut", "empty", "altered", "gone"])
+@pytest.mark.parametrize("name", ["run.json", "inputs.npz", "run.npz", "reverse.npz"])
+def test_damage_is_named_in_one_line(tmp_path: Path, name: str, how: str):
+    mine, other = finished(tmp_path / "mine").path, finished(tmp_path / "other", 2).path
+    raw = (mine / name).read_bytes()
+    changed = {
+        "other": (other / name).read_bytes(),
+        "cut": raw[: len(raw) // 2],
+        "empty": b"",
+        "altered": raw[: len(raw) // 2]
+        + bytes([raw[len(raw) // 2] ^ 1])
+        + raw[len(raw) // 2 + 1 :],
+    }
+    if how == "gone":
+        (mine / name).unlink()
+    else:
+        (mine / name).write_bytes(changed[how])
+    told = "inputs.npz" if (name, how) == ("run.json", "other") else name
+    with pytest.raises(ValueError, match=re.escape(told)) as refusal:
+        read_all(mine)
+    assert "\n" not in str(refusal.value)
+
+
+def test_records_that_are_no_tables_or_of_other_types(tmp_path: Path):
+    store = finished(tmp_path / "run")
+    for text in ("[]", "3", "[" * 100_000, "{}"):
+        (store.path / "run.json").write_text(text)
+        with pytest.raises(ValueError, match=r"run\.json was altered or damaged"):
+            Store(store.path).record()
+    save_record(store.path / "run.json", {"kind": ["a"], "source": 3})
+    assert (Store(store.path).kind, Store(store.path).source) == (None, None)
+    (store.path / "run.json").unlink()
+    (store.path / "run.json").mkdir()
+    assert not Store(store.path).holds_run
+
+
+@pytest.mark.parametrize("beside", ["../../other", ["../other"], [["reverse"]], {"a": 1}, None])
+def test_a_run_names_no_file_elsewhere(tmp_path: Path, beside):
+    store = finished(tmp_path / "run")
+    arrays, meta = store.load("run")
+    save_archive(store.path / "run.npz", arrays, {**meta, "beside": beside, "run": store._digest})
+    with pytest.raises(ValueError, match=r"run\.npz is damaged: beside must be"):
+        store.results()
+
+
+# --- disks that refuse, and processes ----------------------------------------------------------------
+
+
+def refuse(path, *_) -> None:
+    raise FULL
+
+
+def test_a_full_disk_at_the_start_leaves_nothing(tmp_path: Path, monkeypatch):
+    store = Store(tmp_path / "run")
+    words = r"cannot write to the output folder .*run: No space left on device\.$"
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "write_atomic", refuse)
+        with pytest.raises(ValueError, match=words):
+            store.check_free(force=False)
+    store.check_free(force=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "save_archive", refuse)
+        with pytest.raises(ValueError, match=words):
+            store.create(RECORD, ARRAYS)
+    assert not store.path.exists()
+
+
+def test_a_full_disk_on_the_way_stops_nothing_and_at_the_end_is_an_error(
+    tmp_path: Path, monkeypatch
+):
+    store = made(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "save_archive", refuse)
+        store.save("part-2", ARRAYS, {})
+        with pytest.raises(OSError, match="No space left"):
+            store.finish({}, {"run": (ARRAYS, {})})
+    assert store.checkpoint("part-2").exists()  # of the part that was not kept
+    assert not store.is_done
+    store.save("part-2", ARRAYS, {})
+    assert not store.checkpoint("part-2").exists()
+    assert store.has("part-1")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cannot write to the output folder .*Not a directory"):
+        Store(tmp_path / "file" / "run").check_free(force=False)
+
+
+def _write_forever(path: Path) -> None:
+    store = Store(path)
+    with store.writing():
+        store.check_free(force=True)
+        store.create(RECORD, ARRAYS)
+        for count in range(10**9):
+            store.save("part-1", {"x": np.full(200_000, count)}, {"count": count})
+
+
+def test_killed_in_the_middle_of_a_write_the_last_part_is_whole(tmp_path: Path):
+    """And while it wrote no other process was let in."""
+    store = Store(tmp_path / "run")
+    for moment in (0.0, 0.013, 0.031):
+        process = multiprocessing.get_context("spawn").Process(
+            target=_write_forever, args=(store.path,)
+        )
+        process.start()
+        while not store.has("part-1"):
+            time.sleep(0.01)
+        assert process.pid is not None
+        words = f"in use by another process of annealz, number {process.pid}: wait until it ends"
+        with pytest.raises(ValueError, match=words), store.writing():
+            pass
+        time.sleep(moment)
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        with store.writing():
+            arrays, meta = Store(store.path).load("part-1")
+            np.testing.assert_array_equal(arrays["x"], np.full(200_000, meta["count"]))
+            store.check_free(force=True)
+            store.create({**RECORD, "seed": 2})
+            assert names(store.path) == [".lock", "run.json"]
+    assert load_record(store.path / "run.json")["seed"] == 2
+    store.remove()
+    assert not store.path.exists()
