@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from annealz.io.reading.budget import option_again
-
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -56,6 +54,6 @@ def lost(error: LostCluster, folder: RunFolder | None) -> typer.Exit:
     remedy = ""
     if folder is not None and folder.has_progress():
         again = f" --model {folder.source}" if folder.source else ""
-        remedy = f"  Resume with: annealz resume {folder.path}{again}{option_again()}"
+        remedy = f"  Resume with: annealz resume {folder.path}{again}"
     print(f"annealz: {error}{remedy}", file=sys.stderr)
     return typer.Exit(_LOST)

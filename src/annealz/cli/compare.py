@@ -15,7 +15,6 @@ from annealz.cli.options import (
     Data,
     Json,
     Map,
-    MaxMemory,
     Model,
     Plot,
     Quiet,
@@ -53,7 +52,6 @@ def compare(
     tls_key: TlsKey = None,
     plot: Plot = None,
     report: Report = None,
-    max_memory: MaxMemory = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

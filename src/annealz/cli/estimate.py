@@ -36,7 +36,6 @@ from annealz.cli.options import (
     Map,
     Marginal,
     MaxEvaluations,
-    MaxMemory,
     MaxSeconds,
     Method,
     Model,
@@ -62,7 +61,6 @@ from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.retry import retry
 from annealz.cli.show import Result, check_page, check_plot, save_pages, show_result
 from annealz.core.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, METHODS
-from annealz.io.reading.budget import option_again
 
 if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
@@ -121,7 +119,6 @@ def estimate(
     tls_key: TlsKey = None,
     plot: Plot = None,
     report: Report = None,
-    max_memory: MaxMemory = None,
     strict: Strict = False,
     log10: Log10 = False,
     as_json: Json = False,
@@ -298,7 +295,7 @@ def interrupted(
     """Say how to go on, where the folder holds a checkpoint or is to be kept; exit status 130."""
     if folder is not None and (is_kept or folder.has_progress()):
         again = f" --model {folder.source}" if folder.source else ""
-        command = f"{go_on} {folder.path}{again}{option_again()}"
+        command = f"{go_on} {folder.path}{again}"
         print(f"annealz: interrupted; resume with: {command}", file=sys.stderr)
     else:
         drop_scratch(folder)

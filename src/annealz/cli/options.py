@@ -8,7 +8,6 @@ import typer
 
 from annealz.cli import strict
 from annealz.core.names import BASES, KERNELS, MARGINALS, METHODS, packaged_models
-from annealz.io.reading.budget import OPTION, limited
 from annealz.io.registry.schedules import SCHEDULES
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "Log10",
     "Map",
     "Marginal",
-    "MaxMemory",
     "MaxSeconds",
     "Method",
     "Mnist",
@@ -60,13 +58,6 @@ def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
         return [name for name in names() if name.startswith(incomplete)]
 
     return complete
-
-
-def _limit(context: typer.Context, size: str | None) -> str | None:
-    """Set what files may take, until the command ends."""
-    if size is not None:
-        context.with_resource(limited(size))
-    return size
 
 
 Model = Annotated[
@@ -132,15 +123,6 @@ TargetStdErr = Annotated[
 ]
 MaxSeconds = Annotated[
     float | None, typer.Option(help="End in about this time, with the chains that are done.")
-]
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(
-        OPTION,
-        help="What the arrays of a file may take, like 8GB (docs/safety.md).",
-        callback=_limit,  # which does it all
-        metavar="SIZE",
-    ),
 ]
 Strict = Annotated[
     bool,

@@ -5,8 +5,6 @@ from typing import Annotated
 
 import typer
 
-from annealz.cli.options import MaxMemory
-
 __all__ = ["report"]
 
 
@@ -16,7 +14,6 @@ def report(
         Path | None,
         typer.Option("-o", "--out", help="The page, .html.", show_default="RUN/report.html"),
     ] = None,
-    max_memory: MaxMemory = None,
 ) -> None:
     """Write the finished run in the folder RUN as one HTML page that needs nothing else.
 

@@ -10,7 +10,6 @@ from annealz.cli.estimate import finish, interrupted
 from annealz.cli.options import (
     Cluster,
     Json,
-    MaxMemory,
     Plot,
     Quiet,
     Report,
@@ -40,7 +39,6 @@ def resume(
     tls_key: TlsKey = None,
     plot: Plot = None,
     report: Report = None,
-    max_memory: MaxMemory = None,
     strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -11,7 +11,6 @@ from annealz.cli.options import (
     Force,
     Map,
     Marginal,
-    MaxMemory,
     Model,
     Plot,
     Quiet,
@@ -42,7 +41,6 @@ def schedule(
     marginal: Marginal = None,
     plot: Plot = None,
     force: Force = False,
-    max_memory: MaxMemory = None,
     quiet: Quiet = False,
 ) -> None:
     """Make a schedule for MODEL, with a pilot run where the rule needs one.

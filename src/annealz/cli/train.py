@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from annealz.cli.options import CheckpointSeconds, Force, Json, MaxMemory, Mnist, Quiet, Seed
+from annealz.cli.options import CheckpointSeconds, Force, Json, Mnist, Quiet, Seed
 from annealz.cli.progress import show_training
 from annealz.cli.show import show_result
 from annealz.core.names import ALGORITHMS
-from annealz.io.reading.budget import option_again
 
 if TYPE_CHECKING:
     from annealz.training.contrastive import Algorithm
@@ -45,7 +44,6 @@ def train(
     mnist: Mnist = None,
     checkpoint_seconds: CheckpointSeconds = 15.0,
     force: Force = False,
-    max_memory: MaxMemory = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -106,7 +104,7 @@ def _go(
             outcome = work(progress)
     except KeyboardInterrupt:
         if folder.is_training():
-            words = f"interrupted; resume with: annealz resume {folder.path}{option_again()}"
+            words = f"interrupted; resume with: annealz resume {folder.path}"
         else:
             words = "interrupted, and nothing was saved."
         print(f"annealz: {words}", file=sys.stderr)

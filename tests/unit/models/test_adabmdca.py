@@ -9,7 +9,6 @@ import pytest
 
 import annealz
 from annealz.cli.main import _status
-from annealz.io.reading.budget import limited
 from annealz.models.formats.adabmdca import ALPHABETS, is_adabmdca
 from annealz.models.formats.load import read_model
 from annealz.testing import assert_within_mc_error
@@ -114,11 +113,10 @@ def test_numbers_must_be_consecutive(tmp_path: Path):
     assert "the numbers from 0 to 1, got 2 among 2" in refused(read_small, tmp_path, text)
 
 
-def test_what_does_not_fit_into_memory(tmp_path: Path):
-    with limited("1KB"):
-        assert "may take 1,000 bytes: give --max-memory" in refused(
-            read_small, tmp_path, SMALL * 20
-        )
+def test_what_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 2000)
+    text = refused(read_small, tmp_path, SMALL * 20)
+    assert "half of the free memory is 1,000 bytes" in text
 
 
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int):

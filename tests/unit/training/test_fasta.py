@@ -85,9 +85,11 @@ def test_alphabets_that_do_not_fit(tmp_path: Path, alphabet: str | None, words: 
 
 
 def test_large_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("ANNEALZ_MAX_MEMORY", "1KB")
+    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 2000)
     path = write(tmp_path, ">a\n" + "A" * 300)
-    assert "give --max-memory" in refused(lambda path: read_fasta(path, 5), path)
+    assert "half of the free memory is 1,000 bytes" in refused(
+        lambda path: read_fasta(path, 5), path
+    )
 
 
 def test_fasta_is_known_by_its_ending_or_first_byte(tmp_path: Path):

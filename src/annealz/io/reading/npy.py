@@ -58,7 +58,7 @@ def load_npy(path: str | Path, name: str = "its array", item_size: int = 1) -> n
     """The array of an npy file."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        return read_npy(file, size, name, Budget(path, size), item_size)
+        return read_npy(file, size, name, Budget(path), item_size)
 
 
 def _header(file: BinaryIO, where: str) -> tuple[tuple[int, ...], bool, np.dtype, int]:

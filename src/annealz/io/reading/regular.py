@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from annealz.io.reading.budget import REMEDY, max_text, size_text
+from annealz.io.reading.budget import max_text, size_text
 from annealz.io.reading.refusal import Refusal
 from annealz.io.reading.words import told
 
@@ -54,8 +54,8 @@ def read_small(path: str | Path) -> bytes:
         raise _refusal(path, error) from error
     if size > limit or len(raw) > limit:
         raise Refusal(
-            f"{path} is a text of {size_text(max(size, len(raw)))}, and at most {size_text(limit)} are "
-            f"read, a 64th of the limit: {REMEDY}, where that is right."
+            f"{path} is a text of {size_text(max(size, len(raw)))}, and {size_text(limit)} are all that "
+            "the free memory allows: read it on a larger machine."
         )
     return raw
 

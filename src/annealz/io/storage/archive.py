@@ -53,18 +53,15 @@ def load_archive(
     """
     path = Path(path)
     with open_regular(path) as file:
-        state = os.fstat(file.fileno())
-        on_disk = min(state.st_size, getattr(state, "st_blocks", state.st_size) * 512)
-        budget = Budget(path, max(on_disk, 1), is_own=need_checksum)
-        return _unpack(file, state.st_size, budget, need_checksum, item_size)
+        size = os.fstat(file.fileno()).st_size
+        return _unpack(file, size, Budget(path), need_checksum, item_size)
 
 
 def unpack_archive(
     raw: bytes, path: str | Path, *, need_checksum: bool = True
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the record of an archive in memory; errors name it `path`."""
-    budget = Budget(path, len(raw), is_own=True)
-    return _unpack(io.BytesIO(raw), len(raw), budget, need_checksum)
+    return _unpack(io.BytesIO(raw), len(raw), Budget(path), need_checksum)
 
 
 def _unpack(

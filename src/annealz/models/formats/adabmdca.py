@@ -46,7 +46,7 @@ def load_adabmdca(path: Path) -> tuple[Potts, dict[str, Any]]:
     lines = _Lines(path)
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        budget = Budget(path, size)
+        budget = Budget(path)
         budget.take("lines", (size,), 1)
         rest = b""
         while piece := file.read(_PIECE):

@@ -117,7 +117,7 @@ class _File:
 
     def __init__(self, path: Path, root: Any, h5py: Any):
         self.path, self.root, self.h5py = path, root, h5py
-        self.budget = Budget(path, path.stat().st_size)
+        self.budget = Budget(path)
 
     def updates(self) -> list[str]:
         """The names of the updates of a training, in order."""

@@ -14,7 +14,6 @@ being column-major (`hdf5.py`).
 
 import io
 import math
-import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,7 +65,7 @@ def load_mat(
 def read_mat(path: Path) -> dict[str, np.ndarray]:
     """The variables of a MATLAB file of version 4 to 7 that are arrays of real numbers."""
     with open_regular(path) as file:
-        budget = Budget(path, os.fstat(file.fileno()).st_size)
+        budget = Budget(path)
         order = {b"IM": "<", b"MI": ">"}.get(file.read(_HEADER)[_HEADER - 2 :])
         found = {}
         if order is None:

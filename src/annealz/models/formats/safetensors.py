@@ -36,7 +36,7 @@ def read_safetensors(path: Path) -> dict[str, np.ndarray]:
     package = need("safetensors.numpy", "safetensors files are read", "formats")
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        Budget(path, size).take("tensors", (size,), 1)
+        Budget(path).take("tensors", (size,), 1)
         length = int.from_bytes(file.read(8), "little")
         if length > min(size, _LONGEST_HEADER):
             raise ValueError(

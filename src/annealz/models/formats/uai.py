@@ -85,7 +85,7 @@ def read_uai(path: Path) -> FactorGraph:
                 f"got {shown(scope)}."
             )
         scopes.append(scope)
-    factors, budget = [], Budget(path, words.size)
+    factors, budget = [], Budget(path)
     for number, scope in enumerate(scopes):
         wanted = math.prod(num_states[v] for v in scope)
         size = words.whole(f"the size of factor {number}")

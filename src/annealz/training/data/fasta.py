@@ -86,7 +86,7 @@ def _records(path: str | Path) -> tuple[list[str], list[bytes]]:
     """Names and letters of every record."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        Budget(path, size).take("its letters", (size,), _LETTER_BYTES)
+        Budget(path).take("its letters", (size,), _LETTER_BYTES)
         raw = file.read(size)
     if raw[:2] == b"\x1f\x8b":
         raise Refusal(f"{path} is compressed: unpack it first, with gunzip.")

@@ -4,7 +4,6 @@
 """
 
 import gzip
-import os
 import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -21,7 +20,7 @@ __all__ = ["read_idx"]
 def read_idx(path: str | Path, *, item_size: int = 1) -> np.ndarray:
     """The uint8 array of an IDX file; a value counts as `item_size` bytes."""
     with open_regular(path) as file:
-        budget = Budget(path, os.fstat(file.fileno()).st_size)
+        budget = Budget(path)
         is_packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         if not is_packed:
