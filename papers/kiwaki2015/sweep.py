@@ -18,7 +18,8 @@ from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.status import Status
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.engine.run import Run
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary

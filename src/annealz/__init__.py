@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from annealz.api import estimate_log_z as estimate_log_z
+    from annealz.api import resume as resume
     from annealz.bases import AbstractBase as AbstractBase
     from annealz.bases import BernoulliBase as BernoulliBase
     from annealz.bases import CategoricalBase as CategoricalBase
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from annealz.diagnostics.status import Status as Status
     from annealz.diagnostics.two_sided import TwoSided as TwoSided
     from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided
-    from annealz.engine.anneal import Progress as Progress
+    from annealz.engine.progress import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
     from annealz.engine.cluster.lost import LostCluster as LostCluster
     from annealz.engine.observers import AbstractObserver as AbstractObserver
@@ -46,14 +48,11 @@ if TYPE_CHECKING:
     from annealz.kernels import RandomWalk as RandomWalk
     from annealz.kernels import UnitGibbs as UnitGibbs
     from annealz.methods.annealing.estimate import Estimate as Estimate
-    from annealz.methods.annealing.log_z import estimate_log_z as estimate_log_z
-    from annealz.methods.annealing.log_z import resume as resume
     from annealz.methods.exchange.estimate import ExchangeEstimate as ExchangeEstimate
     from annealz.methods.exchange.exchange import exchange as exchange
-    from annealz.methods.exchange.log_z import exchange_log_z as exchange_log_z
     from annealz.methods.exchange.result import Exchange as Exchange
+    from annealz.methods.method import AbstractMethod as AbstractMethod
     from annealz.methods.nested.estimate import NestedEstimate as NestedEstimate
-    from annealz.methods.nested.log_z import nested_log_z as nested_log_z
     from annealz.methods.posterior import Mean as Mean
     from annealz.methods.posterior import Posterior as Posterior
     from annealz.models import DBM as DBM
@@ -121,7 +120,8 @@ else:
         "io.registry.formats": "FileFormat",
         "io.registry.schedules": "ScheduleRule",
         "diagnostics.along": "log_z_along",
-        "engine.anneal": "Progress anneal",
+        "engine.anneal": "anneal",
+        "engine.progress": "Progress",
         "bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase GaussianMixtureBase "
         "MixtureBase PriorBase",
         "results.compare": "compare_schedules",
@@ -134,7 +134,7 @@ else:
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs Clusters ColourGibbs GradientGibbs "
         "Metropolised RandomWalk UnitGibbs",
         "results.likelihood": "Likelihood log_likelihood",
-        "methods.annealing.log_z": "estimate_log_z resume",
+        "api": "estimate_log_z resume",
         "models": "DBM RBM AbstractModel BinaryQuadratic DiscreteDensity FactorGraph GaussianRBM Ising "
         "LayeredRBM LogDensity Potts SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples "
         "from_dimod square_ising_log_z",
@@ -152,10 +152,9 @@ else:
         "methods.exchange.estimate": "ExchangeEstimate",
         "engine.cluster.lost": "LostCluster",
         "methods.exchange.exchange": "exchange",
-        "methods.exchange.log_z": "exchange_log_z",
         "methods.nested.estimate": "NestedEstimate",
-        "methods.nested.log_z": "nested_log_z",
         "methods.exchange.result": "Exchange",
+        "methods.method": "AbstractMethod",
         "engine.run": "Run",
         "schedules": "Schedule decelerate gms13 linear mixing sm08 varopt",
         "diagnostics.status": "Status",

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.run import Run
 from annealz.schedules import linear

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from annealz.cli.main import _status
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from support.command import KEYS
 
 SMALL = ("--rungs", "4", "--ensembles", "8", "--steps", "128", "--method", "exchange")

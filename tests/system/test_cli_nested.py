@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from annealz.cli.retry import with_changes
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from support.command import KEYS, refused, run
 
 NESTED = ("estimate", "support.bumps:BUMP", "--method", "nested")

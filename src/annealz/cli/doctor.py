@@ -94,7 +94,7 @@ def _self_test() -> dict[str, Any]:
     """log Z of a small model by annealing, beside its exact value."""
     import numpy as np
 
-    from annealz.methods.annealing.log_z import estimate_log_z
+    from annealz.api import estimate_log_z
     from annealz.models.exact import exact_log_z
     from annealz.models.rbm import RBM
 

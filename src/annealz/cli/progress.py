@@ -11,7 +11,7 @@ from annealz.views.show.board import Board, report_labelled_to, report_to
 from annealz.views.show.live import live_board
 
 if TYPE_CHECKING:
-    from annealz.engine.anneal import Progress
+    from annealz.engine.progress import Progress
     from annealz.training.train import TrainingProgress
 
 __all__ = ["show_enumeration", "show_labelled_progress", "show_progress", "show_training"]

@@ -23,20 +23,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import ArrayLike
 
-from annealz.core.failures import plainly
 from annealz.core.pace import Pace
 from annealz.core.random import check_seed
 from annealz.engine.advance import CHUNK_CAPACITY, Block
 from annealz.engine.blocks import check_memory, gather, last_states, log_weights_of
 from annealz.engine.checkpoint import Checkpoint, Saver, Standing
-from annealz.engine.cluster.current import clustered
+from annealz.engine.context import Context
 from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.open_blocks import Blocks, idle, open_blocks, saved
+from annealz.engine.progress import Progress
 from annealz.engine.reverse import check_start
 from annealz.engine.run import Run
 from annealz.engine.statistics import Tally, merge_records, merge_tallies, recorded_steps, trace_of
@@ -48,49 +48,11 @@ from annealz.schedules.schedule import Schedule
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Progress", "anneal"]
+__all__ = ["anneal"]
 
 _NUM_RECORDS = 1000  # recorded steps by default
 
 
-class Progress(NamedTuple):
-    """Where a run stands; `log_z` ends as the estimate of the target's log Z, in either direction.
-
-    Examples
-    --------
-    >>> import annealz
-    >>> from annealz.testing import random_rbm
-    >>> seen = []
-    >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 6),
-    ...     schedule="linear",
-    ...     num_steps=100,
-    ...     num_chains=100,
-    ...     base="uniform",
-    ...     second_opinion=False,
-    ...     on_progress=seen.append,
-    ... )
-    >>> last = seen[-1]
-    >>> last.step, last.num_steps, bool(abs(last.log_z - estimate.log_z) < 1e-6)
-    (100, 100, True)
-    """
-
-    step: int
-    num_steps: int
-    log_z: float
-    ess: float
-    stage: str = "run"
-    """What the run is for: pilot, sizing, run, reverse and others (`stages.py`)."""
-    part: int = 1
-    """Which run of its stage, from 1."""
-    num_parts: int = 1
-    """How many the stage is foreseen to have; 0 where that is not known."""
-    num_chains: int = 0
-    """Of which `ess` counts the effective ones; 0 where there is no ESS."""
-
-
-@plainly
-@clustered
 def anneal(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -162,7 +124,7 @@ def anneal(
     kept = None
     if checkpoint is not None:
         work, kept = _kept(work, Path(checkpoint), () if draws is None else (draws,))
-    with open_blocks(work) as blocks:
+    with Context(client=client), open_blocks(work) as blocks:
         pace = Pace(chunk_steps, blocks.span_seconds, work.first_steps)
         return _run(work, blocks, draws, Saver(kept, checkpoint_seconds), pace, on_progress)
 

@@ -11,6 +11,7 @@ is computed on the CPU. A device that JAX was set to prefer is kept, and so is a
 """
 
 import contextlib
+import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -44,6 +45,7 @@ class Context:
     client : a Dask client
     progress : show a live display
     on_progress : called with every Progress, or with a name and a Progress where `is_named`
+    on_forecast : called with what a wanted standard error should take
     chunk_steps : steps between returns to the host
     checkpoint_seconds : seconds between checkpoints
     """
@@ -56,24 +58,34 @@ class Context:
         client: "Client | None" = None,
         progress: bool = False,
         on_progress: Callable[..., None] | None = None,
+        on_forecast: Callable[[Any], None] | None = None,
         chunk_steps: int | None = None,
         checkpoint_seconds: float = 15.0,
         is_named: bool = False,
+        is_resumed: bool = False,
     ):
         self.store = None if out is None else Store(out)
         self.chunk_steps, self.checkpoint_seconds = chunk_steps, checkpoint_seconds
         self.on_progress: OnProgress | None = on_progress
+        self.on_forecast = on_forecast
         self.messages: list[str] = []
         self._force, self._client, self._progress = force, client, progress
         self._is_named = is_named
+        self._is_read = is_resumed and self.store is not None and self.store.is_done
         self._stack = contextlib.ExitStack()
+
+    @classmethod
+    def of(cls, arguments: dict[str, Any], **more: Any) -> Self:
+        """Take the arguments of a call that say where and how, out of all of them."""
+        names = inspect.signature(cls.__init__).parameters.keys() & arguments.keys()
+        return cls(**{name: arguments.pop(name) for name in names - {"self"}}, **more)
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             stack.enter_context(user_errors())
             if self._client is not None:
                 stack.enter_context(on_cluster(self._client))
-            if self.store is not None:
+            if self.store is not None and not self._is_read:
                 stack.enter_context(self.store.writing())
             if self._progress:
                 self._show(stack)
@@ -98,17 +110,25 @@ class Context:
         if self.store is not None:
             self.store.check_free(self._force)
 
-    def create(
-        self, record: dict[str, Any], arrays: dict[str, np.ndarray], records: dict[str, Any]
-    ) -> None:
-        """Write what the run is given."""
+    def create(self, plan: Any) -> None:
+        """Write the plan into the folder, in place of what was there."""
         if self.store is not None:
-            self.store.create(record, arrays, records)
+            self.store.create(plan.to_dict(), *plan.arrays())
 
     def begin(self, stage: str, part: int = 1, num_parts: int = 1) -> OnProgress | None:
         """Report that a stage begins; return the callback of a run that is this stage."""
         begin(self.on_progress, stage, part, num_parts)
         return in_stage(self.on_progress, stage, part, num_parts)
+
+    def restored(self, plan: Any, **objects: Any) -> Any:
+        """Return the plan that the folder holds, of this class."""
+        assert self.store is not None
+        record, (arrays, records) = self.store.record(), self.store.inputs()
+        where = f"in {self.store.path}"
+        found = plan.restored(record, arrays, records, where, is_done=self._is_read, **objects)
+        if found.problem is not None:
+            self.place(found.problem.model, getattr(found.request, "num_chains", None))
+        return found
 
     def run(
         self, name: str, schedule: Schedule, compute: Callable[..., Run], **changes: Any
@@ -140,7 +160,7 @@ class Context:
 
     def finish(self, estimate: Any) -> Any:
         """Mark the run as done, and return the estimate with what could not be saved."""
-        if self.store is not None and not self.messages:
+        if self.store is not None and not self.messages and not self._is_read:
             try:
                 self.store.finish(estimate.to_dict())
             except OSError as error:

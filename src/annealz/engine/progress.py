@@ -7,17 +7,52 @@
     schedule   the schedule is made                   reverse    the reverse run
     second     chains from a second base              probe      these, back along the first path
 
-exchange, all rounds of replica exchange (`replicas/`), and below, reverse annealing from examples
+exchange, all rounds of replica exchange, and below, reverse annealing from examples
 (`conservative.py`).
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from annealz.engine.anneal import Progress
+__all__ = ["OnProgress", "Progress", "begin", "in_stage"]
 
-__all__ = ["OnProgress", "begin", "in_stage"]
+
+class Progress(NamedTuple):
+    """Where a run stands; `log_z` ends as the estimate of the target's log Z, in either direction.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.testing import random_rbm
+    >>> seen = []
+    >>> estimate = annealz.estimate_log_z(
+    ...     random_rbm(4, 6),
+    ...     schedule="linear",
+    ...     num_steps=100,
+    ...     num_chains=100,
+    ...     base="uniform",
+    ...     second_opinion=False,
+    ...     on_progress=seen.append,
+    ... )
+    >>> last = seen[-1]
+    >>> last.step, last.num_steps, bool(abs(last.log_z - estimate.log_z) < 1e-6)
+    (100, 100, True)
+    """
+
+    step: int
+    num_steps: int
+    log_z: float
+    ess: float
+    stage: str = "run"
+    """What the run is for: pilot, sizing, run, reverse and others."""
+    part: int = 1
+    """Which run of its stage, from 1."""
+    num_parts: int = 1
+    """How many the stage is foreseen to have; 0 where that is not known."""
+    num_chains: int = 0
+    """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
 OnProgress = Callable[[Progress], None]
 

@@ -1,15 +1,14 @@
 """The folder of one run, of any kind.
 
-run.json         what the run was given, a record with its `kind`; written first: it marks the folder
-inputs.npz       arrays that the run was given, and their records
-checkpoint.npz   the run in the middle; of later parts checkpoint-part-2.npz, …
-part-1.npz       finished parts; deleted with the checkpoints when the run is done
-run.npz          the finished run, written last, so that it marks the run as done; beside it reverse.npz of
-                 the reverse run, second.npz and probe.npz of the second opinion
-result.json      the result as the command line prints it with --json; written for others and never read
-report.html      the result as a page
-000010000.npz …  models along a training
-.lock            while a process writes here (`storage/lock.py`)
+run.json            what the run was given, a record with its `method`; written first: it marks the folder
+inputs.npz          arrays that the run was given, and their records
+checkpoint-….npz    a part of the run in the middle
+part-….npz          finished parts
+result.json         the result as the command line prints it with --json; written last: it marks the run as
+                    done, and is never read
+report.html         the result as a page
+000010000.npz …     models along a training
+.lock               while a process writes here (`storage/lock.py`)
 
 Every archive carries the digest of run.json, so that a file of another run is recognised. Nothing in a
 folder is ever imported or run.
@@ -17,13 +16,11 @@ folder is ever imported or run.
 
 import contextlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from annealz.io.reading.fields import list_of, one_of
 from annealz.io.storage.archive import load_archive, save_archive
 from annealz.io.storage.files import write_atomic
 from annealz.io.storage.lock import holding
@@ -34,15 +31,12 @@ __all__ = ["Archive", "Store"]
 Archive = tuple[dict[str, np.ndarray], dict[str, Any]]
 """Named arrays, and a record of JSON values."""
 
-_BESIDE = ("reverse", "second", "probe")
-_TEMPORARY = ("checkpoint*.npz", "part-*.npz")
 _FILES = (
-    *_TEMPORARY,
+    "checkpoint-*.npz",
+    "part-*.npz",
     ".*.tmp",  # what a killed process left in the middle of a write
     f"{'[0-9]' * 9}*.npz",
-    *(f"{name}.npz" for name in (*_BESIDE, "run", "inputs")),
-    "schedule.json",
-    "second-schedule.json",
+    "inputs.npz",
     "report.html",
     "result.json",
     "run.json",  # last: as long as it is there, the others are known to be a run's
@@ -61,9 +55,10 @@ class Store:
     >>> store = Store("run")
     >>> with store.writing():
     ...     store.check_free(force=False)
-    ...     store.create({"kind": "dice", "seed": 1}, {"faces": np.arange(6)})
-    ...     store.finish({"mean": 3.5}, {"run": ({"throws": np.array([2, 5])}, {})})
-    >>> Store("run").kind, Store("run").results()["run"][0]["throws"].tolist()
+    ...     store.create({"method": "dice", "seed": 1}, {"faces": np.arange(6)})
+    ...     store.save("throws", {"throws": np.array([2, 5])}, {})
+    ...     store.finish({"mean": 3.5})
+    >>> Store("run").method, Store("run").load("throws")[0]["throws"].tolist()
     ('dice', [2, 5])
     """
 
@@ -78,21 +73,23 @@ class Store:
 
     @property
     def holds_run(self) -> bool:
+        """Whether the folder is that of a run."""
         return (self.path / "run.json").is_file()
 
     @property
     def is_done(self) -> bool:
-        return self.has("run")
+        """Whether the run came to its end."""
+        return (self.path / "result.json").is_file()
 
     @property
     def has_progress(self) -> bool:
         """Whether there is something to resume from."""
-        return any(True for kind in _TEMPORARY for _ in self.path.glob(kind))
+        return any(True for kind in _FILES[:2] for _ in self.path.glob(kind))
 
     @property
-    def kind(self) -> str | None:
-        """Of the run; None where there is none."""
-        return self._text("kind")
+    def method(self) -> str | None:
+        """The method of the run; None if there is no run."""
+        return self._text("method")
 
     @property
     def source(self) -> str | None:
@@ -144,7 +141,7 @@ class Store:
             self._delete(*_FILES)
             save_record(self.path / "run.json", record)
             if arrays or records:
-                self._write("inputs", arrays or {}, records or {})
+                self._write(self.path / "inputs.npz", arrays or {}, records or {})
         except OSError as error:
             with contextlib.suppress(OSError):
                 self.remove()
@@ -160,52 +157,28 @@ class Store:
 
     def inputs(self) -> Archive:
         """Return the arrays and records that the run was given."""
-        return self.load("inputs")
+        return self._read(self.path / "inputs.npz")
 
-    def has(self, name: str) -> bool:
-        return (self.path / f"{name}.npz").is_file()
+    def has(self, part: str) -> bool:
+        """Check whether a part is finished."""
+        return self._file(part).is_file()
 
-    def checkpoint(self, name: str = "part-1") -> Path:
+    def checkpoint(self, part: str) -> Path:
         """Return the file that keeps a part of the run in the middle."""
-        suffix = "" if name == "part-1" else f"-{name}"
-        return self.path / f"checkpoint{suffix}.npz"
+        return self.path / f"checkpoint-{part}.npz"
 
-    def save(self, name: str, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
-        """Keep a finished part and delete its checkpoint; a disk that refuses it stops nothing."""
-        with contextlib.suppress(OSError):
-            self._write(name, arrays, meta)
-            self.checkpoint(name).unlink(missing_ok=True)
+    def save(self, part: str, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+        """Keep a finished part and delete its checkpoint."""
+        self._write(self._file(part), arrays, meta)
+        self.checkpoint(part).unlink(missing_ok=True)
 
-    def load(self, name: str) -> Archive:
-        """Return the arrays and the record of an archive of this run."""
-        path = self.path / f"{name}.npz"
-        if not path.is_file():
-            raise ValueError(f"{path} is missing: {_PUT_BACK}.")
-        arrays, meta = load_archive(path)
-        if meta.pop("run", None) != self._own_digest():
-            raise ValueError(
-                f"{path} does not belong to the run of {self.path / 'run.json'}: {_PUT_BACK}."
-            )
-        return arrays, meta
+    def load(self, part: str) -> Archive:
+        """Return the arrays and the record of a finished part."""
+        return self._read(self._file(part))
 
-    def finish(self, result: dict[str, Any], archives: Mapping[str, Archive]) -> None:
-        """Save what came out, the archive "run" and those beside it, and delete what led to it."""
-        beside = [name for name in archives if name != "run"]
-        for name in beside:
-            self._write(name, *archives[name])
+    def finish(self, result: dict[str, Any]) -> None:
+        """Write the result, which marks the run as done."""
         write_atomic(self.path / "result.json", json.dumps(result, indent=1))
-        arrays, meta = archives["run"]
-        self._write("run", arrays, {**meta, "beside": beside})
-        self._delete(*_TEMPORARY)
-
-    def results(self) -> dict[str, Archive]:
-        """Return the archives that the run was finished with."""
-        arrays, meta = self.load("run")
-        try:
-            beside = list_of(one_of(*_BESIDE))(meta.pop("beside", None))
-        except ValueError as error:
-            raise ValueError(f"{self.path / 'run.npz'} is damaged: beside {error}.") from error
-        return {"run": (arrays, meta), **{name: self.load(name) for name in beside}}
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""
@@ -218,12 +191,21 @@ class Store:
             for file in self.path.glob(kind):
                 file.unlink(missing_ok=True)
 
-    def _write(self, name: str, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
-        if name not in ("inputs", "run", *_BESIDE) and not name.startswith("part-"):
+    def _file(self, part: str) -> Path:
+        return self.path / f"part-{part}.npz"
+
+    def _write(self, file: Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+        save_archive(file, arrays, {**meta, "run": self._own_digest()})
+
+    def _read(self, file: Path) -> Archive:
+        if not file.is_file():
+            raise ValueError(f"{file} is missing: {_PUT_BACK}.")
+        arrays, meta = load_archive(file)
+        if meta.pop("run", None) != self._own_digest():
             raise ValueError(
-                f"an archive of a run must be one of run, {', '.join(_BESIDE)} or part-…, got {name!r}."
+                f"{file} does not belong to the run of {self.path / 'run.json'}: {_PUT_BACK}."
             )
-        save_archive(self.path / f"{name}.npz", arrays, {**meta, "run": self._own_digest()})
+        return arrays, meta
 
     def _own_digest(self) -> str:
         if self._digest is None:

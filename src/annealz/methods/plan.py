@@ -53,7 +53,7 @@ class CostRecord(TypedRecord):
 
     what: ClassVar[str] = "a cost"
     sweeps: Annotated[int, whole]
-    evaluations: Annotated[int | None, optional(whole)] = None
+    evaluations: Annotated[int, whole]
     seconds: Annotated[float, finite]
 
     @classmethod
@@ -83,6 +83,8 @@ class Plan(TypedRecord):
     exact_log_z: Annotated[float | None, optional(number)]
     evaluations_a_sweep: Annotated[int | None, optional(whole)]
     """Of the density, by the kernel; None where they are not counted."""
+    is_density: Annotated[bool, flag] = False
+    """Whether evaluations of a density are the cost of a sweep, counted or not."""
     offset: Annotated[float | None, optional(number)] = None
     """What the path subtracts from a log density, and adds to log Z."""
     findings: Annotated[list[dict[str, Any]] | None, optional(list_of(table))] = None
@@ -110,6 +112,7 @@ class Plan(TypedRecord):
             cost=problem.cost,
             exact_log_z=problem.exact_log_z,
             evaluations_a_sweep=each if is_counted else None,
+            is_density=each is not None,
             offset=problem.offset,
             findings=[finding.to_record() for finding in problem.findings] or None,
             **decided,
@@ -122,8 +125,9 @@ class Plan(TypedRecord):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        cost = {name: v for name, v in dataclasses.asdict(self.cost).items() if v is not None}
-        return {**super().to_dict(), "method": self.request.method, "cost": cost}
+        record = super().to_dict()
+        costs = {n: dataclasses.asdict(v) for n, v in record.items() if isinstance(v, Cost)}
+        return {**record, **costs, "method": self.request.method}
 
     @property
     def schedules(self) -> dict[str, Schedule]:
@@ -158,6 +162,7 @@ class Plan(TypedRecord):
         where: str,
         *,
         model: AbstractModel | None = None,
+        observe: Any = None,
         is_done: bool = False,
         **objects: Any,
     ) -> Self:
@@ -167,6 +172,8 @@ class Plan(TypedRecord):
         """
         plan = cls.read(record, where)
         request = cls.Request.read(plan.request, where)
+        if observe is not None:
+            request = request.replace(observe=observe)
         schedules = {
             f"{name.removeprefix('schedule:')}": Schedule.from_record(value)
             for name, value in records.items()

@@ -15,7 +15,7 @@ from annealz.bases.bernoulli import ROWS_OF_MEANS, BernoulliBase
 from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from annealz.io.registry.schedules import has_pilot
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel

@@ -177,7 +177,7 @@ class Request(TypedRecord):
         lines = [f"    {words}," for words in (model, *shown.values())]
         return "\n".join([f"annealz.{self.command[1]}(", *lines, ")"])
 
-    def _check_whole(self, least: Mapping[str, int]) -> None:
+    def check_whole(self, least: Mapping[str, int]) -> None:
         """Turn arguments into whole numbers, at least as large as this; None stays."""
         for name, smallest in least.items():
             value = getattr(self, name)

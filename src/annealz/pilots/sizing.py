@@ -30,7 +30,8 @@ import numpy as np
 
 from annealz.core.cost import Cost
 from annealz.core.weights import delta_std_err, effective_sample_size
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.engine.blocks import block_size
 from annealz.engine.progress import begin, in_stage
 from annealz.engine.run import Run

@@ -17,7 +17,8 @@ import numpy as np
 from annealz.core.arrays import indices
 from annealz.core.failures import plainly
 from annealz.core.random import Stream
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.engine.cluster.current import as_task
 from annealz.engine.observers import Slope
 from annealz.kernels.abstract import AbstractKernel

@@ -29,7 +29,7 @@ from annealz.core.failures import plainly
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.failures import plainly
 from annealz.core.random import check_seed, derive_seed
 from annealz.core.text import as_text
 from annealz.core.versions import versions
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.status import Judged, Status
-from annealz.engine.anneal import Progress, anneal
-from annealz.engine.cluster.current import clustered, current_cluster, side_by_side
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
+from annealz.engine.cluster.current import current_cluster, side_by_side
+from annealz.engine.context import Context
 from annealz.io.registry.schedules import SCHEDULES
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.problem import choose_problem
-from annealz.methods.shown import shown_by_name
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.plan import (
@@ -195,9 +195,6 @@ class Comparison:
         write_report(self, path)
 
 
-@plainly
-@clustered
-@shown_by_name
 def compare_schedules(
     model: AbstractModel | str | Path,
     *,
@@ -247,95 +244,99 @@ def compare_schedules(
         raise ValueError(f"schedules must be some of {', '.join(SCHEDULES.names())}, got none.")
     for name in schedules:
         named_rule(name)
-    began = time.monotonic()
-    given = {"path": path is not None, "kernel": kernel is not None}
-    problem = choose_problem(model, base=base, data=data, path=path, kernel=kernel)
-    problem = problem.prepared(seed, num_steps, num_chains)
-    path, kernel = problem.states, problem.kernel
-    budget = num_steps * num_chains
-    entries = []
-    for name in schedules:
-        scale = pilot_scale_within(name, budget)
-        pilot = pilot_sweeps(name, budget, scale)
-        steps = (budget - pilot) // num_chains
-        if steps < 1:
-            messages.append(
-                f"{name} is left out: its pilot of {pilot:,} sweeps is all of the budget."
+    with Context(
+        client=client, progress=progress, on_progress=on_progress, is_named=True
+    ) as context:
+        on_progress = context.on_progress  # pyright: ignore[reportAssignmentType]
+        began = time.monotonic()
+        given = {"path": path is not None, "kernel": kernel is not None}
+        problem = choose_problem(model, base=base, data=data, path=path, kernel=kernel)
+        problem = problem.prepared(seed, num_steps, num_chains)
+        path, kernel = problem.states, problem.kernel
+        budget = num_steps * num_chains
+        entries = []
+        for name in schedules:
+            scale = pilot_scale_within(name, budget)
+            pilot = pilot_sweeps(name, budget, scale)
+            steps = (budget - pilot) // num_chains
+            if steps < 1:
+                messages.append(
+                    f"{name} is left out: its pilot of {pilot:,} sweeps is all of the budget."
+                )
+                continue
+            entries.append(_Entry(name, steps, pilot, scale))
+        jobs = [(entry, replicate) for entry in entries for replicate in range(num_replicates)]
+        if on_progress is not None and current_cluster() is not None:
+            on_progress = _Joint(on_progress, len(jobs))
+
+        failed: dict[str, ValueError] = {}
+
+        def run_one(job: tuple[_Entry, int]) -> tuple[np.ndarray, np.ndarray] | ValueError:
+            (entry, replicate), here = job, derive_seed(seed, job[0].name, job[1])
+            if entry.name in failed:
+                return failed[entry.name]
+            label = f"{entry.name} {replicate + 1}/{num_replicates}"
+            report = None if on_progress is None else _labelled(on_progress, label)
+            common: dict[str, Any] = {"num_chains": num_chains, "seed": here, "on_progress": report}
+            try:
+                schedule = plan_schedule(
+                    entry.name,
+                    path,
+                    kernel,
+                    num_steps=entry.num_steps,
+                    pilot_scale=entry.pilot_scale,
+                    **common,
+                )
+                run = anneal(path, kernel, schedule, purpose="compare", **common)
+            except ValueError as error:
+                failed[entry.name] = error
+                return error
+            return run.log_weights, schedule.betas
+
+        outcomes = side_by_side(run_one, jobs)
+        contenders = []
+        for i, entry in enumerate(entries):
+            own = outcomes[i * num_replicates : (i + 1) * num_replicates]
+            error = next((one for one in own if isinstance(one, ValueError)), None)
+            if error is not None:
+                messages.append(f"{entry.name} is left out: {error}")
+                continue
+            rows, betas = zip(*own, strict=True)  # pyright: ignore[reportArgumentType]
+            sweeps = {"pilot": entry.pilot, "main": entry.num_steps * num_chains}
+            contenders.append(
+                Contender(entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0])
             )
-            continue
-        entries.append(_Entry(name, steps, pilot, scale))
-    jobs = [(entry, replicate) for entry in entries for replicate in range(num_replicates)]
-    if on_progress is not None and current_cluster() is not None:
-        on_progress = _Joint(on_progress, len(jobs))
-
-    failed: dict[str, ValueError] = {}
-
-    def run_one(job: tuple[_Entry, int]) -> tuple[np.ndarray, np.ndarray] | ValueError:
-        (entry, replicate), here = job, derive_seed(seed, job[0].name, job[1])
-        if entry.name in failed:
-            return failed[entry.name]
-        label = f"{entry.name} {replicate + 1}/{num_replicates}"
-        report = None if on_progress is None else _labelled(on_progress, label)
-        common: dict[str, Any] = {"num_chains": num_chains, "seed": here, "on_progress": report}
-        try:
-            schedule = plan_schedule(
-                entry.name,
-                path,
-                kernel,
-                num_steps=entry.num_steps,
-                pilot_scale=entry.pilot_scale,
-                **common,
-            )
-            run = anneal(path, kernel, schedule, purpose="compare", **common)
-        except ValueError as error:
-            failed[entry.name] = error
-            return error
-        return run.log_weights, schedule.betas
-
-    outcomes = side_by_side(run_one, jobs)
-    contenders = []
-    for i, entry in enumerate(entries):
-        own = outcomes[i * num_replicates : (i + 1) * num_replicates]
-        error = next((one for one in own if isinstance(one, ValueError)), None)
-        if error is not None:
-            messages.append(f"{entry.name} is left out: {error}")
-            continue
-        rows, betas = zip(*own, strict=True)  # pyright: ignore[reportArgumentType]
-        sweeps = {"pilot": entry.pilot, "main": entry.num_steps * num_chains}
-        contenders.append(
-            Contender(entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0])
+        if not contenders:
+            raise ValueError(f"no schedule could be run: {' '.join(messages)}")
+        known = problem.exact_log_z
+        if known is None:
+            known = problem.model.exact_log_z_if_cheap()
+        return Comparison(
+            model=problem.name,
+            base=problem.base_name,
+            num_chains=num_chains,
+            budget=budget,
+            seed=seed,
+            exact_log_z=known,
+            contenders=contenders,
+            messages=tuple(messages),
+            provenance={
+                "model": str(model) if isinstance(model, str | Path) else None,
+                "map": getattr(model, "map", None) if isinstance(model, str) else None,
+                "model_digest": problem.model.digest,
+                "given": given | {"base": not isinstance(base, str)},
+                "base": base if isinstance(base, str) else None,
+                "data": data is not None,
+                "schedules": list(schedules),
+                "num_steps": num_steps,
+                "num_chains": num_chains,
+                "num_replicates": num_replicates,
+                "seed": seed,
+                "tuning_sweeps": problem.cost.sweeps,
+                "seconds": time.monotonic() - began,
+                "versions": versions(),
+            },
         )
-    if not contenders:
-        raise ValueError(f"no schedule could be run: {' '.join(messages)}")
-    known = problem.exact_log_z
-    if known is None:
-        known = problem.model.exact_log_z_if_cheap()
-    return Comparison(
-        model=problem.name,
-        base=problem.base_name,
-        num_chains=num_chains,
-        budget=budget,
-        seed=seed,
-        exact_log_z=known,
-        contenders=contenders,
-        messages=tuple(messages),
-        provenance={
-            "model": str(model) if isinstance(model, str | Path) else None,
-            "map": getattr(model, "map", None) if isinstance(model, str) else None,
-            "model_digest": problem.model.digest,
-            "given": given | {"base": not isinstance(base, str)},
-            "base": base if isinstance(base, str) else None,
-            "data": data is not None,
-            "schedules": list(schedules),
-            "num_steps": num_steps,
-            "num_chains": num_chains,
-            "num_replicates": num_replicates,
-            "seed": seed,
-            "tuning_sweeps": problem.pilot_sweeps,
-            "seconds": time.monotonic() - began,
-            "versions": versions(),
-        },
-    )
 
 
 class _Entry(NamedTuple):

@@ -41,7 +41,8 @@ import numpy as np
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import derive_seed
 from annealz.core.weights import log_mean
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.engine.run import Run
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.density import log_densities

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from annealz.api import estimate_log_z
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import as_text
 from annealz.diagnostics.findings import (
@@ -38,10 +39,9 @@ from annealz.diagnostics.findings import (
     messages_of,
 )
 from annealz.diagnostics.status import Judged, Status
-from annealz.engine.anneal import Progress
+from annealz.engine.context import Context
+from annealz.engine.progress import Progress
 from annealz.methods.annealing.estimate import Estimate
-from annealz.methods.annealing.log_z import estimate_log_z
-from annealz.methods.shown import shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.density import log_densities
 from annealz.models.formats.load import load_model
@@ -288,7 +288,6 @@ class Likelihood(Judged):
         }
 
 
-@shown
 def log_likelihood(
     model: AbstractModel | str | Path,
     data: str | Path | np.ndarray,
@@ -347,12 +346,12 @@ def log_likelihood(
     if conservative:
         check_conservative(target)
     if estimate is None:
-        estimate = estimate_log_z(model, on_progress=on_progress, **options)
+        estimate = estimate_log_z(model, progress=progress, on_progress=on_progress, **options)
     elif options:
         raise ValueError(
             f"an estimate is given, and so is {', '.join(options)} to make one: leave one out."
         )
-    elif estimate.settings.model_digest != target.digest:
+    elif estimate.plan.model_digest != target.digest:
         raise ValueError(
             f"the estimate is that of another model, {estimate.model}: give its own, or none."
         )
@@ -364,15 +363,16 @@ def log_likelihood(
         )
     if conservative:
         assert isinstance(target, RBM)
-        below = conservative_log_z(
-            target,
-            rows,
-            estimate.schedule,
-            num_examples=conservative_examples,
-            num_chains=conservative_chains,
-            seed=estimate.seed,
-            on_progress=on_progress,
-        )
+        with Context(progress=progress, on_progress=on_progress) as context:
+            below = conservative_log_z(
+                target,
+                rows,
+                estimate.schedule,
+                num_examples=conservative_examples,
+                num_chains=conservative_chains,
+                seed=estimate.seed,
+                on_progress=context.on_progress,
+            )
     return Likelihood(data_name, log_densities(target, rows), estimate, below)
 
 

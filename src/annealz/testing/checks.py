@@ -22,11 +22,11 @@ import jax
 import numpy as np
 from scipy import stats
 
+from annealz.api import estimate_log_z
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
 from annealz.diagnostics.findings import Kind
 from annealz.kernels.abstract import AbstractKernel
-from annealz.methods.annealing.log_z import estimate_log_z
 from annealz.methods.problem import choose_problem
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath

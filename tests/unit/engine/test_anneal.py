@@ -10,7 +10,8 @@ import pytest
 from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.engine import blocks
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.schedules import linear, sm08

@@ -10,7 +10,8 @@ import pytest
 
 from annealz.bases import BernoulliBase
 from annealz.engine import blocks
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run
 from annealz.io.storage.archive import load_archive

@@ -9,7 +9,7 @@ import pytest
 import annealz
 from annealz.core.names import MARGINALS
 from annealz.engine import blocks
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from annealz.kernels import BlockGibbs
 from annealz.methods.exchange.exchange import exchange
 from annealz.methods.exchange.folder import exchange_from_arrays, exchange_to_arrays

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 from annealz.core.random import Stream
 from annealz.engine import advance, blocks, work
-from annealz.engine.anneal import Progress, anneal
+from annealz.engine.anneal import anneal
+from annealz.engine.progress import Progress
 from annealz.engine.observers import Slope
 from annealz.engine.resampling import RESAMPLING_DRAW, Resampling, ancestors, island_size
 from annealz.engine.run import Run

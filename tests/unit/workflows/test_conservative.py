@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from annealz import Likelihood, conservative_log_z, estimate_log_z, exact_log_z, log_likelihood
 from annealz.bases import BernoulliBase
 from annealz.core.weights import log_mean
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from annealz.kernels import BlockGibbs
 from annealz.methods.annealing.estimate import Estimate
 from annealz.models import exact_samples

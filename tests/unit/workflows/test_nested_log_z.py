@@ -10,7 +10,7 @@ import annealz
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.diagnostics.findings import Kind
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.bumps import SMALL, WIDE, bumps
 

@@ -27,14 +27,10 @@ class TypedRecord:
     @classmethod
     def read(cls, value: Any, where: object = "") -> Self:
         """From values of JSON; a ValueError says what is wrong with them, and begins with `where`."""
-        hints = typing.get_type_hints(cls, include_extras=True)
-        own = dataclasses.fields(cls)
-        fields = (
-            Field(one.name, hints[one.name].__metadata__[0], one.default is dataclasses.MISSING)
-            for one in own
-        )
+        own = _stored(cls)
+        fields = (Field(n, of, one.default is dataclasses.MISSING) for n, (one, of) in own.items())
         found = Record(cls.what, tuple(fields)).check(value, where)
-        return cls(**{one.name: found[one.name] for one in own if one.name in found})
+        return cls(**{name: found[name] for name in own if name in found})
 
     @classmethod
     def within(cls, value: Any) -> Self:
@@ -47,8 +43,15 @@ class TypedRecord:
     def to_dict(self) -> dict[str, Any]:
         """As values of JSON."""
         found = {}
-        for one in dataclasses.fields(self):
-            value = getattr(self, one.name)
+        for name, (one, _) in _stored(type(self)).items():
+            value = getattr(self, name)
             if value is not None or one.default is dataclasses.MISSING:
-                found[one.name] = value.to_dict() if isinstance(value, TypedRecord) else value
+                found[name] = value.to_dict() if isinstance(value, TypedRecord) else value
         return found
+
+
+def _stored(cls: type[TypedRecord]) -> dict[str, tuple[dataclasses.Field[Any], Any]]:
+    """Return the fields that a file holds, those with a converter, by name."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    own = [(one, getattr(hints[one.name], "__metadata__", None)) for one in dataclasses.fields(cls)]
+    return {one.name: (one, metadata[0]) for one, metadata in own if metadata is not None}

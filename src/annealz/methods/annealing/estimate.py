@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from annealz.core.cost import Cost
 from annealz.core.names import FITTED
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import as_text
@@ -37,7 +38,7 @@ from annealz.engine.run import Run, Runs, Trace
 from annealz.methods.annealing.second_opinion import SecondOpinion
 from annealz.methods.drawn import Drawn
 from annealz.methods.posterior import Mean, Posterior, posterior_of
-from annealz.methods.settings import AnnealSettings
+from annealz.methods.annealing.plan import AnnealingPlan
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain, terrain_of
 
@@ -96,8 +97,8 @@ class Estimate(Judged, Drawn):
     (1, True)
     """
 
-    settings: AnnealSettings
-    """What the run was given, and what pilots spent before it."""
+    plan: AnnealingPlan
+    """What was asked for, and what pilots decided."""
     runs: Runs
     judgement: Judgement | IslandJudgement
     """Of the forward run."""
@@ -107,8 +108,11 @@ class Estimate(Judged, Drawn):
     """From an unlike base, where there was one."""
     extra_findings: Findings = dataclasses.field(default_factory=dict)
     """Of what was asked for: a standard error, a time limit, the method."""
-    problem: "Problem | None" = dataclasses.field(default=None, compare=False)
-    """What was annealed, where it is known: the way from states to parameters."""
+
+    @property
+    def problem(self) -> "Problem | None":
+        """What was annealed, where it is known: the way from states to parameters."""
+        return self.plan.problem
 
     @property
     def run(self) -> Run:
@@ -123,22 +127,22 @@ class Estimate(Judged, Drawn):
     @property
     def model(self) -> str:
         """What the model is called."""
-        return self.settings.model
+        return self.plan.model
 
     @property
     def base(self) -> str:
         """The base, by name."""
-        return self.settings.base
+        return self.plan.base
 
     @property
     def marginal(self) -> str | None:
         """The layer that was annealed, of a model that has several."""
-        return self.settings.marginal
+        return self.plan.marginal
 
     @property
     def exact_log_z(self) -> float | None:
         """Where it is known: recorded in the file, or found in no time."""
-        return self.settings.exact_log_z
+        return self.plan.exact_log_z
 
     @property
     def log_z(self) -> float:
@@ -182,7 +186,7 @@ class Estimate(Judged, Drawn):
     def findings(self) -> Findings:
         """All that was found: of weights, two sides, the second opinion, the exact value, and wishes."""
         findings = dict(self._judgement.findings)
-        drawn = self.settings.exchange
+        drawn = self.plan.exchange
         if drawn is not None and drawn.status == Status.UNRELIABLE.value:
             kind, why = Kind.UNTRUSTED_DRAWS, " ".join(drawn.messages).rstrip(".")
             findings[kind] = Finding.of(kind, why=why)
@@ -266,7 +270,7 @@ class Estimate(Judged, Drawn):
     @property
     def num_unseen(self) -> int | None:
         """N, where the base was fitted to pilots and no exact draws were seen."""
-        is_seen = self.settings.draws == "exact"
+        is_seen = self.plan.draws == "exact"
         return self.num_chains if self.base in FITTED and not is_seen else None
 
     @property
@@ -274,58 +278,51 @@ class Estimate(Judged, Drawn):
         """Of all random bits."""
         return self.run.seed
 
+    @functools.cached_property
+    def costs(self) -> dict[str, Cost]:
+        """Of pilots, of the runs that gave log Z with their draws, and of the second opinion."""
+        plan, each = self.plan, self.plan.evaluations_a_sweep
+        main = self.run.cost(each)
+        if self.reverse is not None:
+            main += self.reverse.cost(each) + self._draw_cost(each or 0)
+        costs = {"pilot": plan.cost, "main": main}
+        second, probe = self.runs.second, self.runs.probe
+        if second is not None:
+            own = None if plan.second is None else plan.second.evaluations_a_sweep
+            costs["second"] = second.cost(each if own is None else own)
+            if probe is not None:
+                starts = 0 if own is None else probe.num_chains  # states of another frame
+                costs["second"] += probe.cost(each) + Cost(evaluations=starts)
+        return costs
+
+    def _draw_cost(self, each: int) -> Cost:
+        """Return the cost of the draws that the reverse run starts from, those that fill its last block too.
+
+        Draws that are not approximate are evaluated once more where they become states.
+        """
+        assert self.reverse is not None
+        count = self.num_chains + self.reverse.num_filling
+        if self.plan.draws == "approximate":
+            sweeps = self.plan.sweeps_per_draw(self.num_chains)
+            return Cost(sweeps * self.num_chains, each * sweeps * count)
+        return (self.plan.draw_cost or Cost()) + Cost(evaluations=self.reverse.num_chains)
+
     @property
     def sweeps(self) -> dict[str, int]:
         """Kernel applications: of pilots, of the runs that gave log Z, and of the second opinion."""
-        reverse = 0 if self.reverse is None else self.reverse.sweeps
-        draws = self.settings.sweeps_of_draws(self.num_chains)
-        sweeps = {"pilot": self.settings.pilot_sweeps, "main": self.run.sweeps + reverse + draws}
-        if self.runs.second is not None:
-            probe = self.runs.probe
-            sweeps["second"] = self.runs.second.sweeps + (0 if probe is None else probe.sweeps)
-        return sweeps
+        return {name: cost.sweeps for name, cost in self.costs.items()}
 
     @property
     def evaluations(self) -> dict[str, int] | None:
         """Evaluations of the density, with or without its gradient; None where they are not counted."""
-        settings, each = self.settings, self.settings.evaluations_a_sweep
-        if each is None or settings.is_uncounted:
+        if self.plan.evaluations_a_sweep is None:
             return None
-        counts = {name: each * count for name, count in self.sweeps.items()}
-        counts["pilot"] += settings.base_evaluations
-        counts["main"] += self.run.beside(each) + (settings.draw_evaluations or 0)
-        if self.reverse is not None:
-            counts["main"] += self.reverse.beside(each) + self._evaluations_of_draws(each)
-        if self.runs.second is not None:
-            counts["second"] = self._evaluations_of_second(each)
-        return counts
-
-    def _evaluations_of_draws(self, each: int) -> int:
-        """Beside their sweeps: of what fills their last block, which is that of the reverse run; or where
-        draws become states.
-        """
-        assert self.reverse is not None
-        if self.settings.draws != "approximate":
-            return self.reverse.num_chains
-        return each * self.settings.sweeps_a_draw(self.num_chains) * self.reverse.num_filling
-
-    def _evaluations_of_second(self, each: int) -> int:
-        """Of the second chains, by a kernel of their own if there is one, and of the way back."""
-        second, probe = self.runs.second, self.runs.probe
-        assert second is not None
-        own = None if self.settings.second is None else self.settings.second.evaluations_a_sweep
-        rate = each if own is None else own
-        count = rate * second.sweeps + second.beside(rate)
-        if probe is None:
-            return count
-        starts = 0 if own is None else probe.num_chains  # states of another frame
-        return count + each * probe.sweeps + probe.beside(each) + starts
+        return {name: cost.evaluations for name, cost in self.costs.items()}
 
     @property
     def seconds(self) -> float:
         """Wall clock of pilots and runs."""
-        runs = sum(run.seconds for run in self.runs if run is not None)
-        return self.settings.pilot_seconds + runs
+        return sum(cost.seconds for cost in self.costs.values())
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z."""
@@ -380,7 +377,7 @@ class Estimate(Judged, Drawn):
     def provenance(self) -> dict[str, Any]:
         """What is needed to make this number again."""
         return {
-            **self.settings.to_dict(),
+            **self.plan.to_dict(),
             "purpose": self.run.purpose,
             "num_steps": self.num_steps,
             "schedule": self.schedule.name,
@@ -414,8 +411,8 @@ class Estimate(Judged, Drawn):
             ]
         if self.second_opinion is not None:
             rows.append(("second opinion", self._opinion_in_words(self.second_opinion)))
-        if self.settings.along:
-            here = self.along(self.settings.along)
+        if self.plan.request.along:
+            here = self.along(self.plan.request.along)
             for beta, log_z, error in zip(here.betas, here.log_z, here.std_err, strict=True):
                 rows.append(
                     (f"log Z at {beta:g}", f"{log_z:.4f} ± {_in_words(finite_or_none(error))}")
@@ -441,7 +438,7 @@ class Estimate(Judged, Drawn):
         """The status, and whether there was a second opinion, or the exact value served as one."""
         if self.second_opinion is not None:
             return self.status.value
-        is_known = self.settings.second_opinion and self.exact_log_z is not None
+        is_known = self.plan.request.second_opinion and self.exact_log_z is not None
         instead = "checked against the exact value" if is_known else "without a second opinion"
         return f"{self.status.value}, {instead}"
 
@@ -495,12 +492,12 @@ class Estimate(Judged, Drawn):
             extras["evaluations"] = self.evaluations
         if self.second_opinion is not None:
             extras["second_opinion"] = self.second_opinion.to_dict()
-        if self.settings.base_reason:
-            extras["base_reason"] = self.settings.base_reason
+        if self.plan.base_reason:
+            extras["base_reason"] = self.plan.base_reason
         if self.two_sided is not None:
             extras["two_sided"] = self._sides()
-        if self.settings.along:
-            here = self.along(self.settings.along)
+        if self.plan.request.along:
+            here = self.along(self.plan.request.along)
             extras["along"] = {
                 "betas": here.betas.tolist(),
                 "log_z": here.log_z.tolist(),
@@ -517,13 +514,13 @@ class Estimate(Judged, Drawn):
     @property
     def _how_many(self) -> str:
         """Of given draws, where that is known."""
-        count = self.settings.independent_draws
+        count = self.plan.independent_draws
         return "" if count is None else f", {count:,} independent"
 
     def _sides(self) -> dict[str, Any]:
         assert self.two_sided is not None
         bounds, log_z0 = self.two_sided.sandwich, self.run.log_z0
-        count = self.settings.independent_draws
+        count = self.plan.independent_draws
         return {
             "forward_log_z": log_z0 + self.judgement.log_mean,
             "forward_std_err": finite_or_none(self.judgement.std_err),
@@ -535,7 +532,7 @@ class Estimate(Judged, Drawn):
             "gap": bounds.gap,
             "gap_std_err": finite_or_none(bounds.gap_std_err),
             "overlap": self.two_sided.overlap,
-            "draws": self.settings.draws,
+            "draws": self.plan.draws,
         } | ({} if count is None else {"independent_draws": count})
 
 

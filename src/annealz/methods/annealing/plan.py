@@ -2,7 +2,6 @@
 
 import dataclasses
 import time
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from annealz.methods.plan import CostRecord, Plan
 from annealz.methods.problem import Problem, choose_problem, read_target
 from annealz.models.abstract import AbstractModel
 from annealz.pilots.plan import check_schedule
-from annealz.pilots.sizing import Forecast, time_steps
+from annealz.pilots.sizing import time_steps
 from annealz.pilots.trace_draws import base_of_rows, is_trace, rows_of_trace, spread_over
 from annealz.schedules.schedule import Schedule
 
@@ -101,11 +100,7 @@ class AnnealingPlan(Plan):
         return self.draw_cost.sweeps // num_chains
 
 
-def make_plan(
-    request: AnnealingRequest,
-    context: Context,
-    on_forecast: Callable[[Forecast], None] | None = None,
-) -> AnnealingPlan:
+def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
     """Run all pilots of an annealed run."""
     began = time.monotonic()
     context.begin("base")
@@ -122,7 +117,7 @@ def make_plan(
     steps = check_schedule(request.schedule, request.num_steps)
     problem = _prepared(problem, request, steps, num_chains, draws, context, began)
     spent = max(problem.cost.seconds, time.monotonic() - began)
-    size = choose_size(problem, request, num_chains, spent, context, on_forecast)
+    size = choose_size(problem, request, num_chains, spent, context)
     problem = problem.charged(size.cost)
     if request.max_seconds is not None:  # all that was done counts, reading and compiling too
         rest = time.monotonic() - began - problem.cost.seconds

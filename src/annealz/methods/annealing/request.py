@@ -86,7 +86,7 @@ class AnnealingRequest(PathRequest):
         if self.along is not None:
             object.__setattr__(self, "along", check_betas(self.along).tolist())
         super().__post_init__()
-        self._check_whole({"num_steps": -(2**63), "num_chains": 1, "record_every": 1})
+        self.check_whole({"num_steps": -(2**63), "num_chains": 1, "record_every": 1})
         self._check_positive("target_std_err", "max_seconds")
         if self.target_std_err is not None and self.target_std_err <= ROUNDING:
             raise InputError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.problem import Problem
 from annealz.pilots.base_search import PILOT_CHAINS, second_chains
 from annealz.pilots.plan import MIXING_SHARE, named_rule, pilot_cost, plan_schedule
-from annealz.pilots.sizing import Forecast, Timing, forecast, time_steps
+from annealz.pilots.sizing import Timing, forecast, time_steps
 from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.make import make_schedule
@@ -41,9 +40,6 @@ _SHORT_SURVEY = 4_000  # sweeps
 _TARGET_VARIANCE = 0.05  # of log w, that a density's steps aim at by default
 _MIN_STEPS = 50
 _ENUMERATED_STEPS = 1000  # of a model whose states can be listed, at least
-
-OnForecast = Callable[[Forecast], None] | None
-
 
 @dataclasses.dataclass(frozen=True)
 class RunSize:
@@ -65,7 +61,6 @@ def choose_size(
     num_chains: int,
     spent: float,
     context: Context,
-    on_forecast: OnForecast = None,
 ) -> RunSize:
     """Return the size of a run, for a problem whose choice took `spent` seconds of the time allowed.
 
@@ -73,7 +68,7 @@ def choose_size(
     """
     schedule = request.schedule
     if request.target_std_err is not None:
-        return _for_error(problem, request, spent, context, on_forecast)
+        return _for_error(problem, request, spent, context)
     num_steps, left = request.num_steps, _seconds_left(request, spent)
     if num_steps is None and _is_sized(problem, schedule):
         rule = named_rule(schedule)
@@ -168,7 +163,6 @@ def _for_error(
     request: AnnealingRequest,
     spent: float,
     context: Context,
-    on_forecast: OnForecast,
 ) -> RunSize:
     """Return the size that should reach the wanted error."""
     assert request.target_std_err is not None
@@ -183,8 +177,8 @@ def _for_error(
         on_progress=context.on_progress,
     )
     check_memory(problem.states, ahead.num_chains)
-    if on_forecast is not None:
-        on_forecast(ahead)
+    if context.on_forecast is not None:
+        context.on_forecast(ahead)
     part_chains = None
     if request.max_seconds is not None:
         spare = max(request.max_seconds - (spent + ahead.cost.seconds), 0.0)

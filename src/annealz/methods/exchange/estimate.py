@@ -1,18 +1,22 @@
 """log Z of a model by replica exchange: the result with the settings that led to it."""
 
 import dataclasses
+import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from annealz.core.cost import Cost
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import as_text
 from annealz.diagnostics.findings import Findings, Note, in_options, in_python, messages_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, against_exact, status_of
 from annealz.methods.exchange.result import Exchange
-from annealz.methods.settings import ExchangeSettings
+
+if TYPE_CHECKING:
+    from annealz.methods.exchange.method import ExchangePlan
 
 __all__ = ["ExchangeEstimate"]
 
@@ -25,12 +29,13 @@ class ExchangeEstimate(Judged):
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> estimate = annealz.exchange_log_z(
+    >>> estimate = annealz.estimate_log_z(
     ...     random_rbm(4, 6),
+    ...     method="exchange",
     ...     base="visible-bias",
     ...     num_rungs=6,
     ...     num_ensembles=16,
-    ...     num_sweeps=400,
+    ...     num_steps=400,
     ...     seed=1,
     ... )
     >>> estimate.status.value, estimate.messages, estimate.findings, estimate.notes
@@ -54,30 +59,30 @@ class ExchangeEstimate(Judged):
     >>> estimate.report("page.html")
     """
 
-    settings: ExchangeSettings
-    """What the run was given, and what pilots spent before it."""
+    plan: "ExchangePlan"
+    """What was asked for, and what pilots decided."""
     exchange: Exchange
     extra_messages: tuple[str, ...] = ()
 
     @property
     def model(self) -> str:
         """What the model is called."""
-        return self.settings.model
+        return self.plan.model
 
     @property
     def base(self) -> str:
         """The base, by name."""
-        return self.settings.base
+        return self.plan.base
 
     @property
     def marginal(self) -> str | None:
         """The layer whose states are moved, of a model that has several."""
-        return self.settings.marginal
+        return self.plan.marginal
 
     @property
     def exact_log_z(self) -> float | None:
         """If it is known: recorded in the file, or quick to compute."""
-        return self.settings.exact_log_z
+        return self.plan.exact_log_z
 
     @property
     def log_z(self) -> float:
@@ -119,31 +124,33 @@ class ExchangeEstimate(Judged):
         """The same as data: findings, and text such as that a disk is full."""
         return (*self.findings.values(), *self.exchange.extra_messages, *self.extra_messages)
 
+    @functools.cached_property
+    def costs(self) -> dict[str, Cost]:
+        """Of pilots, and of all rounds."""
+        each = self.plan.evaluations_a_sweep
+        return {"pilot": self.plan.cost, "main": self.exchange.cost(each)}
+
     @property
     def sweeps(self) -> dict[str, int]:
         """Kernel applications: those of pilots, and those of all rounds."""
-        return {"pilot": self.settings.pilot_sweeps, "main": self.exchange.sweeps}
+        return {name: cost.sweeps for name, cost in self.costs.items()}
 
     @property
     def evaluations(self) -> dict[str, int] | None:
         """Evaluations of the density, with or without its gradient; None where they are not counted."""
-        each = self.settings.evaluations_a_sweep
-        if each is None or self.settings.is_uncounted:
+        if self.plan.evaluations_a_sweep is None:
             return None
-        counts = {name: each * count for name, count in self.sweeps.items()}
-        counts["pilot"] += self.settings.base_evaluations
-        counts["main"] += self.exchange.beside(each)
-        return counts
+        return {name: cost.evaluations for name, cost in self.costs.items()}
 
     @property
     def seconds(self) -> float:
         """Wall clock of pilots and rounds."""
-        return self.settings.pilot_seconds + self.exchange.seconds
+        return sum(cost.seconds for cost in self.costs.values())
 
     @property
     def provenance(self) -> dict[str, Any]:
         """What is needed to reproduce this number."""
-        return {**self.settings.to_dict(), "purpose": self.exchange.purpose}
+        return {**self.plan.to_dict(), "purpose": self.exchange.purpose}
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; what is unknown is None."""

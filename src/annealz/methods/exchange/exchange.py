@@ -21,15 +21,14 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.failures import plainly
 from annealz.core.numerics import whole_number
 from annealz.core.pace import Pace
 from annealz.core.random import Stream, check_seed
 from annealz.diagnostics.exchange import LEAST_ENSEMBLES
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from annealz.engine.blocks import check_memory, split_chains
 from annealz.engine.checkpoint import Checkpoint, Saver, Standing, digest_of
-from annealz.engine.cluster.current import clustered
+from annealz.engine.context import Context
 from annealz.engine.open_blocks import Blocks, open_blocks, saved
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.exchange.advance import REJECTED, Ensembles, Sweeps, advance, is_by_rung, start
@@ -72,8 +71,6 @@ class Ladder(NamedTuple):
     constants: np.ndarray
 
 
-@plainly
-@clustered
 def exchange(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -136,7 +133,7 @@ def exchange(
         purpose,
     )
     kept = None if checkpoint is None else Checkpoint(Path(checkpoint), run.digest())
-    with open_blocks(run) as blocks:
+    with Context(client=client), open_blocks(run) as blocks:
         pace = Pace(chunk_sweeps, blocks.span_seconds)
         return _run(run, blocks, Saver(kept, checkpoint_seconds), pace, on_progress)
 

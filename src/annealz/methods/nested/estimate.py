@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -17,9 +17,11 @@ from annealz.diagnostics.nested_runs import NestedJudgement
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, against_exact, check_level, status_of
 from annealz.methods.nested.result import NestedRun
-from annealz.methods.nested.settings import NestedSettings
 from annealz.methods.posterior import Mean, Posterior
 from annealz.models.parameters import Parameters
+
+if TYPE_CHECKING:
+    from annealz.methods.nested.method import NestedPlan
 
 __all__ = ["NestedEstimate"]
 
@@ -33,8 +35,8 @@ class NestedEstimate(Judged):
     >>> import annealz
     >>> import jax.numpy as jnp
     >>> model = annealz.LogDensity(lambda x: -50 * jnp.sum((x - 0.5) ** 2), dim=2, name="bump")
-    >>> estimate = annealz.nested_log_z(
-    ...     model, base=annealz.GaussianBase.standard(2), num_live=100, num_inner_steps=5, seed=1
+    >>> estimate = annealz.estimate_log_z(
+    ...     model, method="nested", base=annealz.GaussianBase.standard(2), num_live=100, num_inner_steps=5, seed=1
     ... )
     >>> estimate.status.value, estimate.messages, estimate.findings, estimate.notes
     ('ok', (), {}, ())
@@ -65,37 +67,37 @@ class NestedEstimate(Judged):
     >>> estimate.report("page.html")
     """
 
-    settings: NestedSettings
+    plan: "NestedPlan"
+    """What was asked for, and what was decided."""
     runs: tuple[NestedRun, ...]
     judgement: NestedJudgement
-    parameters: Parameters = dataclasses.field(compare=False)
     seconds: float
     """Wall clock of all runs and of their volumes."""
 
     @property
     def model(self) -> str:
         """What the model is called."""
-        return self.settings.model
+        return self.plan.model
 
     @property
     def base(self) -> str:
         """The prior, by name."""
-        return self.settings.base
+        return self.plan.base
 
     @property
     def seed(self) -> int:
         """Of all random numbers."""
-        return self.settings.seed
+        return self.plan.request.seed
 
     @property
     def num_live(self) -> int:
         """Live points, in all runs together."""
-        return self.settings.num_live
+        return self.plan.num_live
 
     @property
     def exact_log_z(self) -> float | None:
         """If it is known."""
-        return self.settings.exact_log_z
+        return self.plan.exact_log_z
 
     @property
     def log_z(self) -> float:
@@ -149,7 +151,7 @@ class NestedEstimate(Judged):
     def evaluations(self) -> dict[str, int]:
         """Of the density, as they were made."""
         made = sum(one.evaluations for one in self.runs)
-        return {"pilot": self.settings.num_checked, "main": made}
+        return {"pilot": self.plan.cost.evaluations, "main": made}
 
     @property
     def sweeps(self) -> dict[str, int]:
@@ -175,30 +177,35 @@ class NestedEstimate(Judged):
     def posterior(self) -> Posterior:
         """The draws by name, in the parameters' own space; those of no weight are left out."""
         is_held = self.log_weights > self.log_weights.max() - _NEGLIGIBLE
-        rows = self.parameters.constrain(self.draws[is_held])
+        rows = self._parameters.constrain(self.draws[is_held])
         values = {name: np.asarray(value) for name, value in rows.items()}
-        return Posterior(self.parameters.names, values, self.log_weights[is_held], self.status)
+        return Posterior(self._parameters.names, values, self.log_weights[is_held], self.status)
 
     def expectation(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> Mean:
         """The posterior mean of a parameter, or of a function of all of them, with its error."""
         return self.posterior.expectation(what)
 
     @property
+    def _parameters(self) -> Parameters:
+        assert self.plan.problem is not None
+        return self.plan.problem.model.parameters  # pyright: ignore[reportAttributeAccessIssue]
+
+    @property
     def provenance(self) -> dict[str, Any]:
         """What is needed to reproduce this number."""
-        return dataclasses.asdict(self.settings)
+        return self.plan.to_dict()
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values; what is unknown is None."""
-        settings = self.settings
+        plan = self.plan
         return {
             "model": self.model,
             "log_z": finite_or_none(self.log_z),
             "std_err": finite_or_none(self.std_err),
             "interval": [finite_or_none(bound) for bound in self.interval()],
             "ess": self.ess,
-            "num_steps": settings.num_inner_steps,
-            "num_chains": settings.num_live,
+            "num_steps": plan.num_inner_steps,
+            "num_chains": plan.num_live,
             "schedule": "nested",
             "base": self.base,
             "seed": self.seed,
@@ -208,11 +215,11 @@ class NestedEstimate(Judged):
             "sweeps": self.sweeps,
             "seconds": self.seconds,
             "method": "nested",
-            "num_live": settings.num_live,
-            "num_runs": settings.num_runs,
-            "num_delete": settings.num_delete,
-            "num_inner_steps": settings.num_inner_steps,
-            "tolerance": settings.tolerance,
+            "num_live": plan.num_live,
+            "num_runs": plan.num_runs,
+            "num_delete": plan.num_delete,
+            "num_inner_steps": plan.num_inner_steps,
+            "tolerance": plan.tolerance,
             "information": self.information,
             "runs": [
                 {
@@ -238,13 +245,13 @@ class NestedEstimate(Judged):
             gap = self.log_z - self.exact_log_z
             errors = f"{abs(gap) / self.std_err:.1f} standard errors"
             rows.append(("exact log Z", f"{self.exact_log_z:.4f} (off by {gap:+.4f}, {errors})"))
-        settings = self.settings
+        plan = self.plan
         return [
             *rows,
-            ("method", f"nested sampling, {settings.num_runs} runs"),
+            ("method", f"nested sampling, {plan.num_runs} runs"),
             (
                 "live points",
-                f"{settings.num_live:,} in all runs, {settings.num_inner_steps} slices per new point",
+                f"{plan.num_live:,} in all runs, {plan.num_inner_steps} slices per new point",
             ),
             ("information", f"{self.information:.2f} nats"),
             ("prior", self.base),

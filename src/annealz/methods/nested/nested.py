@@ -20,9 +20,8 @@ from collections.abc import Callable
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.failures import plainly
 from annealz.core.random import Stream
-from annealz.engine.anneal import Progress
+from annealz.engine.progress import Progress
 from annealz.methods.nested.advance import Dead, Sampler, advance, begin, moved_to
 from annealz.methods.nested.ascent import ascend, rounds_of
 from annealz.methods.nested.result import Ending, NestedRun
@@ -36,7 +35,6 @@ _MOST_HEIGHT = 64.0  # nats between the offset and the highest live point
 _MOST_SHRINKAGE = 20.0  # nats per variable: as far as float32 resolves positions
 
 
-@plainly
 def nested(
     target: Target,
     *,

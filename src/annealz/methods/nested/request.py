@@ -31,6 +31,6 @@ class NestedRequest(Request):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_whole({"num_runs": 1, "num_delete": 1, "num_inner_steps": 1})
+        self.check_whole({"num_runs": 1, "num_delete": 1, "num_inner_steps": 1})
         if not 0 < self.tolerance < 1:
             raise InputError("tolerance", "must lie between 0 and 1", self.tolerance)

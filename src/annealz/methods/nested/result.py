@@ -2,8 +2,13 @@
 
 import dataclasses
 import enum
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+
+from annealz.io.reading.arrays import real_numbers
+from annealz.io.reading.fields import finite, number, one_of, whole
+from annealz.io.reading.typed import TypedRecord
 
 __all__ = ["Ending", "NestedRun"]
 
@@ -44,3 +49,36 @@ class NestedRun:
     num_nan: int
     """Evaluations that gave NaN, counted as a likelihood of zero."""
     seconds: float
+
+    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Return the points as named arrays, and the rest as a JSON record."""
+        numbers = {f.name: getattr(self, f.name) for f in dataclasses.fields(_RunRecord)}
+        record = _RunRecord(**numbers | {"ending": self.ending.value})
+        return {name: getattr(self, name) for name in _ARRAYS}, record.to_dict()
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Self:
+        """Return the run that was stored."""
+        numbers = _RunRecord.read(record).to_dict()
+        count = len(real_numbers(arrays, "deaths", _RunRecord.what, num_axes=1))
+        points = {n: real_numbers(arrays, n, _RunRecord.what, length=count) for n in _ARRAYS}
+        return cls(**points, **numbers | {"ending": Ending(numbers["ending"])})
+
+
+_ARRAYS = ("x", "deaths", "births")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _RunRecord(TypedRecord):
+    """The numbers of a run in a file."""
+
+    what: ClassVar[str] = "a stored run of nested sampling"
+    num_live: Annotated[int, whole]
+    ending: Annotated[str, one_of(*(one.value for one in Ending))]
+    top: Annotated[float, number]
+    share_left: Annotated[float, finite]
+    evaluations: Annotated[int, whole]
+    num_slices: Annotated[int, whole]
+    num_failed: Annotated[int, whole]
+    num_nan: Annotated[int, whole]
+    seconds: Annotated[float, finite]

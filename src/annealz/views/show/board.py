@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from annealz.engine.anneal import Progress
+    from annealz.engine.progress import Progress
 
 __all__ = ["Board", "Done", "duration", "label_of", "report_labelled_to", "report_to"]
 

@@ -1,9 +1,5 @@
-"""The folder of one run of replica exchange: that of `folder.py`, with other arrays in run.npz.
+"""Runs of replica exchange as named arrays, one row per round, and a JSON record."""
 
-schedule.json holds the first ladder, run.npz the rounds and the draws.
-"""
-
-import json
 from typing import Any
 
 import numpy as np
@@ -11,44 +7,12 @@ import numpy as np
 from annealz.engine.run_arrays import RUN
 from annealz.io.reading.arrays import real_numbers
 from annealz.io.reading.fields import Record
-from annealz.io.storage.files import write_atomic
-from annealz.io.storage.record import load_record
 from annealz.methods.exchange.result import Exchange, Round
-from annealz.methods.folder import RunFolder
-from annealz.methods.settings import ExchangeSettings
 
-__all__ = ["ExchangeFolder", "exchange_from_arrays", "exchange_to_arrays", "is_exchange"]
+__all__ = ["exchange_from_arrays", "exchange_to_arrays"]
 
 EXCHANGE = Record("the record of a run of replica exchange", (*RUN.fields[:5], RUN.fields[-1]))
 _OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
-
-
-class ExchangeFolder(RunFolder):
-    """One folder, one run of replica exchange."""
-
-    def finish_exchange(self, result: Exchange, record: dict[str, Any]) -> None:
-        """Save what came out, and drop what led to it."""
-        write_atomic(self.path / "estimate.json", json.dumps(record, indent=1))
-        self._save("run.npz", *exchange_to_arrays(result))
-        for file in self.path.glob("checkpoint*.npz"):
-            file.unlink(missing_ok=True)
-
-    def own_settings(self) -> ExchangeSettings:
-        """What run.json holds; a run of another kind is refused."""
-        settings = self.settings()
-        if not isinstance(settings, ExchangeSettings):
-            raise ValueError(f"the run in {self.path} is not one of replica exchange.")
-        return settings
-
-    def exchange(self) -> Exchange:
-        """The finished run."""
-        return exchange_from_arrays(*self._load("run.npz"))
-
-
-def is_exchange(folder: RunFolder) -> bool:
-    """Whether the folder holds a run of replica exchange."""
-    record = folder.path / "run.json"
-    return record.is_file() and load_record(record).get("method") == "exchange"
 
 
 def exchange_to_arrays(result: Exchange) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
