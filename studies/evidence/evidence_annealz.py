@@ -83,7 +83,7 @@ def run(method: str, name: str, seed: int, options: dict[str, Any]) -> dict[str,
     began = time.process_time()
     try:
         if method == NESTED:
-            estimate = annealz.nested_log_z(given, seed=seed, **options)
+            estimate = annealz.estimate_log_z(given, method="nested", seed=seed, **options)
             row |= {"evaluations": estimate.evaluations["main"], "num_live": estimate.num_live}
         else:
             estimate = annealz.estimate_log_z(given, seed=seed, **options)

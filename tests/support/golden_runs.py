@@ -62,12 +62,12 @@ def estimated(model: Any, **options: Any) -> Observed:
 
 
 def exchanged(model: Any, **options: Any) -> Observed:
-    result = annealz.exchange_log_z(model, seed=3, **options)
+    result = annealz.estimate_log_z(model, method="exchange", seed=3, **options)
     return observed(result, result.interval(), sweeps=result.sweeps)
 
 
 def nested(**options: Any) -> Observed:
-    result = annealz.nested_log_z(BUMP, num_live=120, num_runs=3, num_inner_steps=10, seed=3)
+    result = annealz.estimate_log_z(BUMP, method="nested", num_live=120, num_runs=3, num_inner_steps=10, seed=3)
     return observed(result, result.draws, result.log_weights)
 
 
@@ -111,7 +111,7 @@ RUNS: dict[str, Callable[[], Observed]] = {
         random_rbm(40, 50, 0.3), two_sided=True, draws="exchange", **QUICK
     ),
     "rbm, resampling": lambda: estimated(random_rbm(12, 30), resample=0.5, **QUICK),
-    "rbm, exchange": lambda: exchanged(random_rbm(12, 30), num_sweeps=400),
+    "rbm, exchange": lambda: exchanged(random_rbm(12, 30), num_steps=400),
     "rbm, wanted error": lambda: estimated(random_rbm(6, 10), target_std_err=0.02),
     "rbm, metropolised Gibbs": lambda: estimated(
         random_rbm(12, 30),
@@ -126,7 +126,7 @@ RUNS: dict[str, Callable[[], Observed]] = {
     ),
     "ising, full graph": lambda: estimated(annealz.Ising(symmetric(7, 0.5), normal(7)), **SMALL),
     "ising, lattice": lambda: estimated(annealz.Ising.square((8, 8), 0.3), **SMALL),
-    "ising, exchange": lambda: exchanged(annealz.Ising.square((6, 6), 0.4), num_sweeps=400),
+    "ising, exchange": lambda: exchanged(annealz.Ising.square((6, 6), 0.4), num_steps=400),
     "potts": lambda: estimated(annealz.Potts.square((3, 4), 3, 0.7), **QUICK),
     "dbm, two sides": lambda: estimated(
         annealz.DBM([normal(6, 8), normal(4, 6)], [normal(8), normal(6), normal(4)]),

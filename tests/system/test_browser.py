@@ -218,7 +218,7 @@ def hostile(tmp_path_factory) -> dict[str, dict[str, Any]]:
     )
     told = dataclasses.replace(estimate.run, messages=(f"{IMAGE}; {IMAGE}",))
     estimate = dataclasses.replace(estimate, runs=estimate.runs._replace(forward=told))
-    exchange = annealz.exchange_log_z(file, num_rungs=5, num_ensembles=5, num_sweeps=64)
+    exchange = annealz.estimate_log_z(file, method="exchange", num_rungs=5, num_ensembles=5, num_steps=64)
     compared = compare_schedules(file, schedules=["linear", "sm08"], num_replicates=2, **BRIEF)
     first, *others = compared.contenders
     contenders = (dataclasses.replace(first, name=IMAGE), *others)

@@ -38,8 +38,8 @@ def _estimate(model: Any, **given: Any) -> Callable:
 
 
 def _exchange(**options: Any) -> list[np.ndarray]:
-    result = annealz.exchange_log_z(
-        MODEL, num_rungs=8, num_sweeps=400, num_ensembles=600, seed=3, **options
+    result = annealz.estimate_log_z(
+        MODEL, method="exchange", num_rungs=8, num_steps=400, num_ensembles=600, seed=3, **options
     )
     rounds = result.exchange.rounds
     arrays = [array for one in rounds for array in (one.betas, one.values, one.log_ratios)]

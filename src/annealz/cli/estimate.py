@@ -1,325 +1,228 @@
-"""`annealz estimate`: log Z of a model."""
+"""`annealz estimate`, `annealz evidence` and `annealz entropy`: log Z, and what follows from it."""
 
 from __future__ import annotations
 
+import dataclasses
+import re
+import shlex
 import sys
-import tempfile
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import platformdirs
-import typer
-
-from annealz.cli.cluster import lost, open_client
-from annealz.cli.exchange import run_exchange
-from annealz.cli.method import check_method
-from annealz.cli.nested import finish_nested, run_nested
 from annealz.cli.network import shown_in, with_evidence
-from annealz.cli.options import (
-    Along,
-    Base,
-    Chains,
-    CheckpointSeconds,
-    Cluster,
-    Data,
-    Draws,
-    Ensembles,
-    Evidence,
-    Exact,
-    Force,
-    InnerSteps,
-    Json,
-    Kernel,
-    Live,
-    Log10,
-    Map,
-    Marginal,
-    MaxEvaluations,
-    MaxSeconds,
-    Method,
-    Model,
-    Out,
-    Plot,
-    Quiet,
-    Report,
-    Resample,
-    Rungs,
-    Runs,
-    Schedule,
-    SecondOpinion,
-    Seed,
-    Steps,
-    Strict,
-    TargetStdErr,
-    TlsCa,
-    TlsCert,
-    TlsKey,
-    TwoSided,
+from annealz.cli.options import Options, given_words, request_options
+from annealz.cli.run import (
+    check_outputs,
+    drop_scratch,
+    end,
+    open_client,
+    resume_run,
+    run_estimate,
 )
-from annealz.cli.progress import show_enumeration, show_progress
-from annealz.cli.retry import retry
-from annealz.cli.show import Result, check_page, check_plot, save_pages, show_result
-from annealz.core.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, METHODS
 
-if TYPE_CHECKING:
-    from annealz.methods.annealing.estimate import Estimate
-    from annealz.methods.exchange.estimate import ExchangeEstimate
-    from annealz.methods.folder import RunFolder
-    from annealz.pilots.sizing import Forecast
+__all__ = ["check_run", "entropy", "estimate", "evidence", "resume", "resuming_command"]
 
-__all__ = [
-    "drop_scratch",
-    "estimate",
-    "finish",
-    "interrupted",
-    "run_estimate",
-    "scratch_folder",
-    "settle",
-]
+_MOST_ROWS = 40  # of a posterior
 
 
-_SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
-
-
-def estimate(
-    context: typer.Context,
-    model: Model = DEFAULT_MODEL,
-    method: Method = METHODS[0],
-    schedule: Schedule = DEFAULT_SCHEDULE,
-    steps: Steps = None,
-    chains: Chains = None,
-    rungs: Rungs = None,
-    ensembles: Ensembles = None,
-    live: Live = None,
-    runs: Runs = None,
-    inner_steps: InnerSteps = None,
-    max_evaluations: MaxEvaluations = None,
-    seed: Seed = 0,
-    base: Base = "auto",
-    data: Data = None,
-    evidence: Evidence = None,
-    names: Map = None,
-    marginal: Marginal = None,
-    kernel: Kernel = None,
-    target_std_err: TargetStdErr = None,
-    max_seconds: MaxSeconds = None,
-    two_sided: TwoSided = False,
-    draws: Draws = None,
-    second_opinion: SecondOpinion = True,
-    resample: Resample = None,
-    along: Along = None,
-    exact: Exact = False,
-    out: Out = None,
-    force: Force = False,
-    checkpoint_seconds: CheckpointSeconds = 15.0,
-    cluster: Cluster = None,
-    tls_ca: TlsCa = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
-    plot: Plot = None,
-    report: Report = None,
-    strict: Strict = False,
-    log10: Log10 = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+def estimate(options: Options) -> None:
     """Estimate log Z of MODEL."""
+    from annealz.methods.annealing.advice import next_command
     from annealz.models.formats.naming import MappedFile
 
-    model = MappedFile.of(model, names)
-    method = check_method(context, method)
-    check_plot(plot)
-    check_page(report)
-    model = with_evidence(model, evidence, quiet)
-    if method == "nested":
-        found = run_nested(
-            model,
-            quiet,
-            num_live=live,
-            num_runs=runs,
-            num_inner_steps=inner_steps,
-            max_evaluations=max_evaluations,
-            base=base,
-            seed=seed,
-        )
-        finish_nested(found, plot, report, as_json, context.find_root().obj, log10=log10)
-        return
-    common: dict[str, Any] = {
-        "exact": exact,
-        "base": base,
-        "data": _data(data),
-        "marginal": marginal,
-        "kernel": kernel,
-        "seed": seed,
-        "force": force,
-        "checkpoint_seconds": checkpoint_seconds,
-    }
-    numbers = None if along is None else _numbers(along)
-    with open_client(cluster, tls_ca, tls_cert, tls_key, quiet) as client:
-        if method == "exchange":
-            result, folder = run_exchange(
-                model,
-                out,
-                quiet,
-                num_rungs=rungs,
-                num_ensembles=ensembles,
-                num_sweeps=steps,
-                client=client,
-                **common,
-            )
-        else:
-            result, folder = run_estimate(
-                model,
-                out,
-                quiet,
-                schedule=schedule,
-                num_steps=steps,
-                num_chains=chains,
-                target_std_err=target_std_err,
-                max_seconds=max_seconds,
-                two_sided=two_sided,
-                draws=draws,
-                second_opinion=second_opinion,
-                resample=resample,
-                along=numbers,
-                client=client,
-                **common,
-            )
-    arguments = context.find_root().obj
-    finish(result, folder, plot, report, as_json, arguments, shown_in(result, log10))
+    check_outputs(options)
+    model = MappedFile.of(options.model, options.names)
+    model = with_evidence(model, options.evidence, options.quiet)
+    with open_client(options.cluster, options.quiet) as client:
+        result, store = run_estimate(options, client, model=model)
+    shown = shown_in(result, options.log10)
+    end(options, shown, "log Z", [(result, store)], next_command(result), result)
 
 
-def _data(file: Path | None) -> Any:
-    """The rows or means of a file, where one is given."""
-    if file is None:
-        return None
-    from annealz.training.data.array import read_data
-
-    return read_data(file)
-
-
-def _numbers(text: str) -> list[float]:
-    """The numbers of an option, separated by commas."""
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--along must be numbers separated by commas, got {text!r}.") from None
-
-
-def run_estimate(
-    model: str,
-    out: Path | None,
-    quiet: bool,
-    *,
-    exact: bool = False,
-    go_on: str = "annealz resume",
-    **options: Any,
-) -> tuple[Estimate, RunFolder | None]:
-    """log Z by `estimate_log_z` with these options, its progress shown and its checkpoints kept.
-
-    `go_on` is the command that, followed by the folder, goes on after an interruption.
-    """
-    from annealz.engine.cluster.lost import LostCluster
-    from annealz.methods.annealing.log_z import estimate_log_z
-    from annealz.methods.folder import RunFolder
-    from annealz.models.exact import exact_log_z
+def resume(options: Options) -> None:
+    """Resume the run or training in FOLDER; the result is the same as without the interruption."""
+    from annealz.io.store import Store
     from annealz.models.formats.load import load_model
 
-    known = None
-    if exact:
-        with show_enumeration(quiet) as progress:
-            known = exact_log_z(load_model(model), progress)
-    folder = scratch_folder() if out is None else RunFolder(out)
-    try:
-        with show_progress(quiet) as progress:
-            result = estimate_log_z(
-                model,
-                out=None if folder is None else folder.path,
-                exact_log_z=known,
-                on_progress=progress,
-                on_forecast=None if quiet else _show_forecast,
-                **options,
-            )
-    except KeyboardInterrupt:
-        raise interrupted(folder, go_on) from None
-    except LostCluster as error:
-        raise lost(error, folder) from None
-    except ValueError:
-        drop_scratch(folder)
-        raise
-    return result, folder
+    store = Store(options.folder)
+    if store.method == "training":
+        from annealz.cli.train import resume_training
+
+        for name in ("plot", "report", "model", "cluster"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"a training has no use for --{name}: leave it out.")
+        resume_training(options.folder, options.as_json, options.quiet)
+        return
+    check_outputs(options)
+    store.record()  # a folder that cannot be resumed is refused before workers are started
+    model = None if options.model is None else load_model(options.model)
+    with open_client(options.cluster, options.quiet) as client:
+        result, store = resume_run(options.folder, options, client, model)
+    end(options, result, "log Z", [(result, store)])
 
 
-def _show_forecast(ahead: Forecast) -> None:
-    print(f"annealz: {ahead}.", file=sys.stderr)  # above the bar, where there is one
+def entropy(options: Options) -> None:
+    """Entropy of MODEL, log Z − ⟨log p*⟩, in nats and bits.
 
-
-def finish(
-    result: Estimate | ExchangeEstimate,
-    folder: RunFolder | None,
-    plot: Path | None,
-    report: Path | None,
-    as_json: bool,
-    arguments: list[str] | None = None,
-    shown: Result | None = None,
-) -> None:
-    """Show the result, or what is `shown` instead of it.
-
-    What could not be saved is reported after it, with status 2, and the run is kept.
-
-    Of one that cannot be trusted, made with these arguments, the command that may do better is shown too.
+    Of RBMs it is that of the visible units, of Ising, Potts and deep models that of all units, of densities
+    the differential one.
     """
-    next_command = None if arguments is None else retry(arguments, result)
-    show_result(shown or result, as_json, "log Z", next_command)
+    from annealz.methods.annealing.advice import next_command
+    from annealz.models.formats.load import load_model
+
+    check_outputs(options)
+    go_on = resuming_command(options)
+    with open_client(options.cluster, options.quiet) as client:
+        if options.run is None:
+            estimate, store = run_estimate(options, client, go_on=go_on)
+        else:
+            target = load_model(options.model)
+            check_run(options, target)
+            estimate, store = resume_run(options.run, options, client, target, go_on)
     try:
-        save_pages(result, plot, report, as_json)
-    except ValueError as error:
-        if folder is None or not folder.is_done():
-            raise
+        result = estimate.entropy()
+    except ValueError:
+        drop_scratch(store)
+        raise
+    again = None if options.run is not None else next_command(estimate)
+    end(options, result, "entropy", [(estimate, store)], again, estimate)
+
+
+def resuming_command(options: Options) -> str:
+    """Return the command that takes the chains of an interrupted run, before its folder."""
+    made_by_run = {one.name for one in request_options()}
+    words = given_words(options.context, {*made_by_run, "run", "out", "force", "checkpoint_seconds"})
+    return f"{shlex.join(words)} --run"
+
+
+def check_run(options: Options, model: Any) -> None:
+    """Refuse the run of another model, and options that ask for a new one."""
+    from annealz.io.store import Store
+
+    made_by_run = [*(one.name for one in request_options()), "exact", "out"]
+    source = options.context.get_parameter_source
+    given = [name for name in made_by_run if getattr(source(name), "name", "") == "COMMANDLINE"]
+    if given:
+        from annealz.diagnostics.findings import option_of
+
+        words = ", ".join(option_of(name) for name in given)
         raise ValueError(
-            f"{error} The run is kept: 'annealz report {folder.path} -o FILE'."
-        ) from error
-    settle(result, folder)
+            f"--run takes log Z from {options.run}, and {words} would make another: leave one out."
+        )
+    record = Store(options.run).record()
+    if record.get("model_digest") != model.digest:
+        raise ValueError(
+            f"the run in {options.run} is that of another model, {record.get('model')}: give its own."
+        )
 
 
-def settle(result: Estimate | ExchangeEstimate, folder: RunFolder | None) -> None:
-    """Drop a folder that served this run only; say so where another holds no result."""
-    if not drop_scratch(folder) and folder is not None and not folder.is_done():
-        raise ValueError(result.extra_messages[-1])
+def evidence(options: Options) -> None:
+    """Log evidence of Bayesian models, and their Bayes factors.
 
-
-def interrupted(
-    folder: RunFolder | None, go_on: str = "annealz resume", *, is_kept: bool = False
-) -> typer.Exit:
-    """Say how to go on, where the folder holds a checkpoint or is to be kept; exit status 130."""
-    if folder is not None and (is_kept or folder.has_progress()):
-        again = f" --model {folder.source}" if folder.source else ""
-        command = f"{go_on} {folder.path}{again}"
-        print(f"annealz: interrupted; resume with: {command}", file=sys.stderr)
-    else:
-        drop_scratch(folder)
-        print("annealz: interrupted, and nothing was saved.", file=sys.stderr)
-    return typer.Exit(130)
-
-
-def scratch_folder() -> RunFolder | None:
-    """A folder of this run's own, kept only if the run is interrupted; None if it cannot be made."""
-    from annealz.methods.folder import RunFolder
-
+    Of one model the posterior means are shown too, of several a table, the best first. Several models have
+    seeds that follow each other, so that their errors are independent, and folders of their own in --out.
+    """
+    models, names = options.models, _names(options.models)
+    if len(models) > 1 and (options.plot is not None or options.report is not None):
+        raise ValueError("--plot and --report are of one model: leave them out, or give one model.")
+    check_outputs(options)
+    results: list[tuple[Any, Any]] = []
     try:
-        _SCRATCH.mkdir(parents=True, exist_ok=True)
-        name = f"{time.strftime('%Y%m%d-%H%M%S')}-"
-        return RunFolder(tempfile.mkdtemp(prefix=name, dir=_SCRATCH))
-    except OSError as error:
-        reason = error.strerror or error
-        print(f"annealz: {_SCRATCH}: {reason}; this run cannot be resumed.", file=sys.stderr)
-        return None
+        with open_client(options.cluster, options.quiet) as client:
+            for i, (model, name) in enumerate(zip(models, names, strict=True)):
+                if len(models) > 1 and not options.quiet:
+                    print(f"annealz: {model}, {i + 1} of {len(models)}", file=sys.stderr)
+                out = options.out
+                out = out if out is None or len(models) == 1 else out / name
+                changes = {"model": model, "out": out, "seed": options.seed + i}
+                options.model = model
+                results.append(run_estimate(options, client, **changes))
+    except BaseException:
+        for _, store in results:  # which nobody will read
+            drop_scratch(store)
+        raise
+    if len(results) == 1:
+        _finish_one(options, *results[0])
+    else:
+        _finish_several(options, results, names)
 
 
-def drop_scratch(folder: RunFolder | None) -> bool:
-    """Remove a scratch folder; whether it was one."""
-    if folder is None or folder.path.parent != _SCRATCH:
-        return False
-    folder.remove()
-    return True
+def _finish_one(options: Options, result: Any, store: Any) -> None:
+    from annealz.methods.annealing.advice import next_command
+
+    posterior = result.posterior
+    shown = result if posterior is None else _WithPosterior(result, posterior)
+    end(options, shown, "log Z", [(result, store)], next_command(result), result)
+
+
+def _finish_several(options: Options, results: list[tuple[Any, Any]], names: list[str]) -> None:
+    from annealz.results.model_table import compare_models
+
+    estimates = dict(zip(names, (result for result, _ in results), strict=True))
+    table = compare_models(estimates)
+    reasons = tuple(
+        one
+        if one.reason is None
+        else dataclasses.replace(
+            one, reason=estimates[one.name].to_dict()["messages"][0].rstrip(".")
+        )
+        for one in table.evidences
+    )
+    shown = _Several(dataclasses.replace(table, evidences=reasons), estimates)
+    end(options, shown, "best model", results)
+
+
+def _names(models: list[str]) -> list[str]:
+    """Return what a table calls the models: the words after the colon, or the full name if those clash."""
+    if len({*models}) < len(models):
+        raise ValueError(f"the models must differ, got {', '.join(models)}: name each once.")
+    for words in ([model.rpartition(":")[2] for model in models], models):
+        names = [re.sub(r"[^\w.-]+", "-", word).strip("-.") or "model" for word in words]
+        if len({*names}) == len(names):
+            return names
+    return [f"{i}-{name}" for i, name in enumerate(names, 1)]
+
+
+class _WithPosterior:
+    """An estimate, and the means of its posterior below it."""
+
+    def __init__(self, estimate: Any, posterior: Any):
+        self.estimate, self.posterior = estimate, posterior
+
+    def rows(self) -> list[tuple[str, str]]:
+        return self.estimate.rows()
+
+    def headings(self) -> tuple[str, ...]:
+        return self.posterior.headings()
+
+    def table(self) -> list[tuple[str, ...]]:
+        rows = self.posterior.table()
+        more = [("…", f"{len(rows) - _MOST_ROWS:,} more", "", "")] if len(rows) > _MOST_ROWS else []
+        return [*rows[:_MOST_ROWS], *more]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.estimate.to_dict(), "posterior": self.posterior.to_dict()}
+
+
+class _Several:
+    """A table of models; its record holds all of every estimate."""
+
+    def __init__(self, models: Any, estimates: dict[str, Any]):
+        self.models, self.estimates = models, estimates
+
+    def rows(self) -> list[tuple[str, str]]:
+        return self.models.rows()
+
+    def headings(self) -> tuple[str, ...]:
+        return self.models.headings()
+
+    def table(self) -> list[tuple[str, ...]]:
+        return self.models.table()
+
+    def to_dict(self) -> dict[str, Any]:
+        record = self.models.to_dict()
+        for row in record["models"]:
+            estimate = self.estimates[row["model"]]
+            posterior = estimate.posterior
+            own = {} if posterior is None else {"posterior": posterior.to_dict()}
+            row |= {**estimate.to_dict(), **row, **own}
+        return record

@@ -1,210 +1,173 @@
-"""The options that commands share; `help.py` fills in what stands in braces."""
+"""The options of commands: those of requests from their fields, and those that say where and how.
 
+A command is a function of one namespace that holds the values of its options. `help.py` fills in what stands
+in braces.
+"""
+
+import dataclasses
+import inspect
+import types
+import typing
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from annealz.cli import strict
-from annealz.core.names import BASES, KERNELS, MARGINALS, METHODS, packaged_models
+from annealz.core.names import BASES, DEFAULT_MODEL, KERNELS, MARGINALS, METHODS, packaged_models
+from annealz.diagnostics.findings import option_of
 from annealz.io.registry.schedules import SCHEDULES
+from annealz.methods.annealing.request import AnnealingRequest
+from annealz.methods.exchange.request import ExchangeRequest
+from annealz.methods.nested.request import NestedRequest
 
-__all__ = [
-    "Along",
-    "Base",
-    "Chains",
-    "CheckpointSeconds",
-    "Cluster",
-    "Data",
-    "Draws",
-    "Ensembles",
-    "Evidence",
-    "Exact",
-    "Force",
-    "Json",
-    "Kernel",
-    "Log10",
-    "Map",
-    "Marginal",
-    "MaxSeconds",
-    "Method",
-    "Mnist",
-    "Model",
-    "Models",
-    "Out",
-    "Plot",
-    "Quiet",
-    "Report",
-    "Resample",
-    "Rungs",
-    "Schedule",
-    "SecondOpinion",
-    "Seed",
-    "Steps",
-    "Strict",
-    "TargetStdErr",
-    "TlsCa",
-    "TlsCert",
-    "TlsKey",
-    "TwoSided",
-]
+__all__ = ["MODEL", "Options", "argument", "as_command", "completes", "given_words", "option", "request_options", "shared"]
+
+Options = types.SimpleNamespace
+"""The values of the options of a command, by name."""
+
+_REQUESTS = (AnnealingRequest, ExchangeRequest, NestedRequest)
+_NAMES: dict[str, Callable[[], Iterable[str]]] = {
+    "schedule": SCHEDULES.names,
+    "base": lambda: BASES,
+    "marginal": lambda: MARGINALS,
+    "kernel": lambda: KERNELS,
+}
+_TYPES: dict[str, Any] = {"data": Path, "along": str, "draws": str, "base": str, "kernel": str}
 
 
-def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """What a shell completes a word to: these names, or files where none of them begins like it."""
+def option(
+    name: str, kind: Any, default: Any, help: str, *flags: str, **more: Any
+) -> inspect.Parameter:
+    """Return an option; `more` goes to typer."""
+    info = typer.Option(*flags, help=help, **more)
+    return _parameter(name, kind, default, info)
 
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names() if name.startswith(incomplete)]
 
-    return complete
+def argument(name: str, kind: Any, default: Any, help: str, **more: Any) -> inspect.Parameter:
+    """Return an argument; `more` goes to typer."""
+    return _parameter(name, kind, default, typer.Argument(help=help, **more))
 
 
-Model = Annotated[
+def _parameter(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+    )
+
+
+def completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what a shell completes a word to: these names, or files if none of them begins like it."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
+
+
+def request_options(*requests: type, without: Iterable[str] = ()) -> list[inspect.Parameter]:
+    """Return the options of these requests, each once."""
+    options: dict[str, inspect.Parameter] = {}
+    for request in requests or _REQUESTS:
+        for field in dataclasses.fields(request):
+            if field.metadata.get("help") and field.metadata["is_in_cli"]:
+                options.setdefault(field.name, _request_option(request, field))
+    return [one for name, one in options.items() if name not in without]
+
+
+def _request_option(request: type, field: Any) -> inspect.Parameter:
+    hint = typing.get_type_hints(request)[field.name]
+    kind = _TYPES.get(field.name, str if hint is Any else hint)
+    if field.default is None and hint is Any:
+        kind = kind | None
+    flags = [option_of(field.name)]
+    if field.default is True:
+        flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
+    words = field.metadata["help"].replace("{bases}", ", ".join(BASES))
+    words = words.replace("{marginals}", ", ".join(MARGINALS))
+    more = {"autocompletion": completes(_NAMES[field.name])} if field.name in _NAMES else {}
+    return option(field.name, kind, field.default, words, *flags, **more)
+
+
+MODEL = argument(
+    "model",
     str,
-    typer.Argument(
-        help="Packaged name (see 'annealz models'), model file ({suffixes}), or module:name of a Python "
-        "object.",
-        autocompletion=_completes(packaged_models),
-    ),
-]
-Map = Annotated[
-    str | None,
-    typer.Option(
+    DEFAULT_MODEL,
+    "Packaged name (see 'annealz models'), model file ({suffixes}), or module:name of a Python object.",
+    autocompletion=completes(packaged_models),
+)
+METHOD = option(
+    "method",
+    str,
+    METHODS[0],
+    "annealing; exchange: replica exchange between values of beta; nested: nested sampling.",
+    autocompletion=completes(lambda: METHODS),
+)
+_SHARED = [
+    METHOD,
+    option(
+        "names",
+        str | None,
+        None,
+        "What the arrays of the file are called: weights=W.T,hidden_bias=bh,visible_bias=bv.",
         "--map",
-        help="What the arrays of the file are called: weights=W.T,hidden_bias=bh,visible_bias=bv.",
         metavar="NAMES",
     ),
-]
-Models = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="MODEL",
-        help="module:name or path/to/file.py:name, a density or a function that makes one; several are "
-        "compared.",
-    ),
-]
-Schedule = Annotated[
-    str,
-    typer.Option(
-        help="{schedules}, or a file of betas.",
-        autocompletion=_completes(SCHEDULES.names),
-    ),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="annealing; exchange: replica exchange between values of beta; nested: nested sampling.",
-        autocompletion=_completes(lambda: METHODS),
-    ),
-]
-Rungs = Annotated[
-    int | None, typer.Option(help="Temperatures of a ladder, of exchange (default: 32).")
-]
-Ensembles = Annotated[
-    int | None, typer.Option(help="Independent ladders, of exchange (default: 32).")
-]
-Live = Annotated[
-    int | None, typer.Option(help="Live points in all runs, of nested (default: 500).")
-]
-Runs = Annotated[int | None, typer.Option(help="Independent runs, of nested (default: 4).")]
-InnerSteps = Annotated[
-    int | None, typer.Option(help="Slices per new point, of nested (default: 5 per variable).")
-]
-MaxEvaluations = Annotated[
-    int | None, typer.Option(help="Evaluations of the density at most, of nested.")
-]
-Steps = Annotated[
-    int | None, typer.Option(help="Annealing steps K (default: 10000; densities: as needed).")
-]
-Chains = Annotated[int | None, typer.Option(help="Chains N (default: 1000; densities: 256).")]
-TargetStdErr = Annotated[
-    float | None, typer.Option(help="Take the steps and chains that this error needs.")
-]
-MaxSeconds = Annotated[
-    float | None, typer.Option(help="End in about this time, with the chains that are done.")
-]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict",
-        help="Exit with status 4 where the result is unreliable.",
-        callback=strict.ask,  # which does it all
-    ),
-]
-TwoSided = Annotated[
-    bool, typer.Option("--two-sided", help="Anneal in reverse too: BAR, and bounds on both sides.")
-]
-Draws = Annotated[
-    str | None,
-    typer.Option(
-        help="Where --two-sided starts in reverse: exchange (by default exact or forward)."
-    ),
-]
-SecondOpinion = Annotated[
-    bool,
-    typer.Option(
-        "--second-opinion/--no-second-opinion", help="Anneal some chains from an unlike base too."
-    ),
-]
-Resample = Annotated[
-    float | None, typer.Option(help="Resample islands of chains whose ESS falls below this share.")
-]
-Along = Annotated[
-    str | None, typer.Option(help="Betas at which log Z is wanted too: 0.25,0.5,0.75.")
-]
-Exact = Annotated[
-    bool,
-    typer.Option("--exact", help="Compute the exact log Z too, by enumeration or contraction."),
-]
-Out = Annotated[Path | None, typer.Option(help="Folder for checkpoints and results.")]
-CheckpointSeconds = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
-Mnist = Annotated[
-    Path | None, typer.Option(help="Folder with the MNIST files (else fetched once).")
-]
-Seed = Annotated[int, typer.Option(help="All randomness is a function of it.")]
-Base = Annotated[
-    str,
-    typer.Option(
-        help=f"Where to start: of an RBM {', '.join(BASES)}; docs/models.md, docs/densities.md.",
-        autocompletion=_completes(lambda: BASES),
-    ),
-]
-Data = Annotated[
-    Path | None, typer.Option(help="Training data or means for the base rate: npy, npz, IDX.")
-]
-Marginal = Annotated[
-    str | None,
-    typer.Option(help=f"The layer annealed, of models with two: {', '.join(MARGINALS)}."),
-]
-Kernel = Annotated[
-    str | None,
-    typer.Option(
-        help="The transition: clusters or gibbs of Ising and Potts models, gradient or gibbs of discrete "
-        "functions.",
-        autocompletion=_completes(lambda: KERNELS),
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Dask workers that compute: tcp://host:8786, a scheduler file, or local processes, like 4.",
+    option("evidence", Path | None, None, "Observed variables of a UAI network: an evid file."),
+    option("exact", bool, False, "Compute the exact log Z too, by enumeration or contraction.", "--exact"),
+    option("out", Path | None, None, "Folder for checkpoints and results."),
+    option("force", bool, False, "Overwrite what is there.", "--force"),
+    option("checkpoint_seconds", float, 15.0, "Seconds between checkpoints.", min=0),
+    option(
+        "cluster",
+        str | None,
+        None,
+        "Dask workers that compute: tcp://host:8786, a scheduler file, or local processes, like 4.",
         metavar="WHERE",
     ),
+    option("mnist", Path | None, None, "Folder with the MNIST files (else fetched once)."),
+    option(
+        "run", Path | None, None, "Take the chains of the run in this folder, done or not."
+    ),
+    option("plot", Path | None, None, "Write a picture (png, pdf, svg)."),
+    option("report", Path | None, None, "Write an HTML page that holds all of it."),
+    option("strict", bool, False, "Exit with status 4 where the result is unreliable.", "--strict"),
+    option("log10", bool, False, "Show log10 Z too, as the UAI competitions do.", "--log10"),
+    option("as_json", bool, False, "Print one JSON object.", "--json"),
+    option("quiet", bool, False, "No progress on stderr.", "--quiet"),
 ]
-TlsCa = Annotated[
-    Path | None, typer.Option(help="Certificate of who signs, of a cluster at tls://…")
-]
-TlsCert = Annotated[Path | None, typer.Option(help="Certificate of this client, with --tls-ca.")]
-TlsKey = Annotated[Path | None, typer.Option(help="Its private key, with --tls-ca.")]
-Plot = Annotated[Path | None, typer.Option(help="Write a picture (png, pdf, svg).")]
-Report = Annotated[Path | None, typer.Option(help="Write an HTML page that holds all of it.")]
-Evidence = Annotated[
-    Path | None, typer.Option(help="Observed variables of a UAI network: an evid file.")
-]
-Log10 = Annotated[
-    bool, typer.Option("--log10", help="Show log10 Z too, as the UAI competitions do.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+
+
+def shared(*names: str) -> list[inspect.Parameter]:
+    """Return options that several commands have, by name, in this module's order."""
+    return [one for one in _SHARED if one.name in names]
+
+
+def as_command(
+    function: Callable[[Options], None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return the function that typer makes a command of."""
+
+    def command(context: typer.Context, **values: Any) -> None:
+        function(Options(context=context, **values))
+
+    first = inspect.Parameter(
+        "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+    )
+    names = [first, *parameters]
+    command.__signature__ = inspect.Signature(names)  # pyright: ignore[reportFunctionMemberAccess]
+    command.__annotations__ = {one.name: one.annotation for one in names}
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    return command
+
+
+def given_words(context: typer.Context, without: Iterable[str]) -> list[str]:
+    """Return the command as it was given, without these options."""
+    words = ["annealz", str(context.info_name)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source, value = context.get_parameter_source(name), context.params.get(name)
+        if name in without or value is None or source is None or source.name != "COMMANDLINE":
+            continue
+        if isinstance(parameter, typer.core.TyperArgument):
+            words += [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
+        elif isinstance(value, bool):
+            words.append((parameter.opts if value else parameter.secondary_opts)[0])
+        else:
+            words += [parameter.opts[-1], str(value)]
+    return words

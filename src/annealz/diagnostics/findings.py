@@ -41,8 +41,6 @@ class Remedy:
     base: str | None = None
     method: str | None = None
     num_steps: int | None = None
-    num_sweeps: int | None = None
-    """Of replica exchange."""
     num_chains: int | None = None
     num_live: int | None = None
     """Of nested sampling."""
@@ -531,25 +529,17 @@ def messages_of(notes: Iterable[Note], write: Writer) -> tuple[str, ...]:
     return tuple(note if isinstance(note, str) else note.in_words(write) for note in notes)
 
 
-CALLS = {
-    ("exact", True): "annealz.exact_log_z",
-    ("method", "exchange"): "annealz.exchange_log_z",
-    ("method", "nested"): "annealz.nested_log_z",
-}
-"""Functions that do what an option of the command line asks for."""
-
-
 def in_python(name: str, value: Any) -> str:
-    """num_steps=400, or the function to call.
+    """Write a setting as Python does: num_steps=400.
 
     Examples
     --------
     >>> from annealz.diagnostics.findings import in_python
     >>> in_python("num_steps", 400), in_python("base", "fitted"), in_python("method", "exchange")
-    ('num_steps=400', 'base="fitted"', 'annealz.exchange_log_z')
+    ('num_steps=400', 'base="fitted"', 'method="exchange"')
     """
-    if (name, value) in CALLS:
-        return CALLS[name, value]
+    if name == "exact":
+        return "annealz.exact_log_z"
     if name == "data":
         return "data=DATA"
     if name == "map":
@@ -558,8 +548,7 @@ def in_python(name: str, value: Any) -> str:
 
 
 def option_of(name: str) -> str:
-    """The option of a setting: --steps of num_steps, and of the num_sweeps of replica exchange."""
-    name = "num_steps" if name == "num_sweeps" else name
+    """Return the option of a setting: --steps of num_steps."""
     return f"--{name.removeprefix('num_').replace('_', '-')}"
 
 

@@ -5,21 +5,18 @@ A field is declared once, with its default, its help text and the reason why oth
     num_chains: Annotated[int | None, optional(whole)] = option(None, "Chains N (default: 1000).")
 
 The options of the command line, the exclusions, the record in a run's folder, and the command or call that
-reproduces a run all follow from the fields. Values that JSON cannot hold (arrays, bases, paths, kernels,
+reproduces a run all follow from the fields, which are read without JAX. Values that JSON cannot hold (arrays, bases, paths, kernels,
 functions) are recorded by their names in `objects`.
 """
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-import numpy as np
-
 from annealz.core.errors import InputError
-from annealz.core.numerics import whole_number
-from annealz.core.random import check_seed
 from annealz.diagnostics.findings import in_python, option_words
 from annealz.io.reading.fields import line, list_of, number, optional, text, whole
 from annealz.io.reading.typed import TypedRecord
@@ -74,6 +71,8 @@ class Request(TypedRecord):
     """Names of the arguments that were given as Python objects."""
 
     def __post_init__(self):
+        from annealz.core.random import check_seed
+
         if isinstance(self.model, Path):
             object.__setattr__(self, "model", str(self.model))
         if isinstance(self.model, str) and self.map is None:
@@ -128,7 +127,7 @@ class Request(TypedRecord):
         options = {"method": self.method} if self.method != "annealing" else {}
         method = changes.pop("method", None)
         if method is not None:  # which has options of its own
-            options = {"map": self.map, "method": method}
+            options = {"map": self.map, "method": method, "seed": self.seed}
         else:
             options |= self._given()
         if "base" in changes:  # data serve another one
@@ -179,19 +178,21 @@ class Request(TypedRecord):
 
     def check_whole(self, least: Mapping[str, int]) -> None:
         """Turn arguments into whole numbers, at least as large as this; None stays."""
+        from annealz.core.numerics import whole_number
+
         for name, smallest in least.items():
             value = getattr(self, name)
             if value is None:
                 continue
             count = whole_number(name, value)
-            if isinstance(value, bool | np.bool_) or count < smallest:
+            if isinstance(value, bool) or count < smallest:
                 raise InputError(name, f"must be at least {smallest}", value)
             object.__setattr__(self, name, count)
 
     def _check_positive(self, *names: str) -> None:
         for name in names:
             value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
+            if value is not None and not 0 < value < math.inf:
                 raise InputError(name, "must be a positive number", value)
 
 

@@ -322,8 +322,8 @@ def test_without_round_trips_nothing_is_trusted():
 
 
 def test_an_exact_log_z_that_is_missed_is_held_against_it():
-    estimate = annealz.exchange_log_z(
-        MODEL, base="visible-bias", **SMALL, exact_log_z=exact_log_z(MODEL) + 1
+    estimate = annealz.estimate_log_z(
+        MODEL, method="exchange", base="visible-bias", **SMALL, exact_log_z=exact_log_z(MODEL) + 1
     )
     assert estimate.status is Status.UNRELIABLE
     assert Kind.CONTRADICTS_EXACT in estimate.findings

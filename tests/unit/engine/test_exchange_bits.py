@@ -120,9 +120,9 @@ def test_a_workflow_is_resumed_to_the_same_bits(tmp_path: Path):
             raise KeyboardInterrupt
 
     options = {**SMALL, "base": BASE, "chunk_sweeps": 5, "seed": 3}
-    whole = annealz.exchange_log_z(MODEL, **options, out=tmp_path / "whole")
+    whole = annealz.estimate_log_z(MODEL, method="exchange", **options, out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        annealz.exchange_log_z(MODEL, **options, out=tmp_path / "cut", on_progress=interrupt)
+        annealz.estimate_log_z(MODEL, method="exchange", **options, out=tmp_path / "cut", on_progress=interrupt)
     resumed = annealz.resume(tmp_path / "cut")
     same(whole.exchange, resumed.exchange)  # pyright: ignore
     read = annealz.resume(tmp_path / "whole")
@@ -131,6 +131,6 @@ def test_a_workflow_is_resumed_to_the_same_bits(tmp_path: Path):
         "estimate.json", "inputs.npz", "run.json", "run.npz", "schedule.json"
     ]  # fmt: skip
     with pytest.raises(ValueError, match="already holds a finished run"):
-        annealz.exchange_log_z(MODEL, **options, out=tmp_path / "cut")
+        annealz.estimate_log_z(MODEL, method="exchange", **options, out=tmp_path / "cut")
     with pytest.raises(ValueError, match="marginal must be one of"):
-        annealz.exchange_log_z(MODEL, **SMALL, marginal="auto")
+        annealz.estimate_log_z(MODEL, method="exchange", **SMALL, marginal="auto")

@@ -46,14 +46,14 @@ def comparison() -> Comparison:
 
 @functools.cache
 def exchanged() -> annealz.ExchangeEstimate:
-    return annealz.exchange_log_z(
-        MODEL, num_rungs=5, num_ensembles=8, num_sweeps=64, base="visible-bias"
+    return annealz.estimate_log_z(
+        MODEL, method="exchange", num_rungs=5, num_ensembles=8, num_steps=64, base="visible-bias"
     )
 
 
 @functools.cache
 def nested() -> annealz.NestedEstimate:
-    return annealz.nested_log_z(BUMP, **SMALL, exact_log_z=0.0)
+    return annealz.estimate_log_z(BUMP, method="nested", **SMALL, exact_log_z=0.0)
 
 
 def panels(estimate, both, comparison) -> dict[str, tuple]:

@@ -59,7 +59,7 @@ def test_replicas(tmp_path):
     """Where they start, and those that fill a block."""
     fn, model = density()
     options: dict[str, Any] = {"num_rungs": 2, "num_ensembles": 513, "num_sweeps": 16}
-    one = annealz.exchange_log_z(model, **WALK, **options, out=tmp_path / "run")
+    one = annealz.estimate_log_z(model, method="exchange", **WALK, **options, out=tmp_path / "run")
     assert one.evaluations == {"pilot": 8, "main": 1028 * 17}
     assert_charged(fn, one)
     assert one.exchange.num_filling == 2
@@ -109,7 +109,7 @@ def test_runs_along_it(monkeypatch):
     assert "evaluations" not in one.to_dict()
     assert Kind.SLOW_CHAINS in one.findings
     options: dict[str, Any] = {"num_rungs": 2, "num_ensembles": 16, "num_sweeps": 16}
-    assert annealz.exchange_log_z(model, path=path, kernel=kernel, **options).evaluations is None
+    assert annealz.estimate_log_z(model, method="exchange", path=path, kernel=kernel, **options).evaluations is None
 
 
 class Trajectories(annealz.AbstractKernel):
@@ -189,13 +189,13 @@ def test_a_trace():
 
 def test_nested_sampling():
     fn, model = density()
-    assert_charged(fn, annealz.nested_log_z(model, base=PRIOR, num_live=200))
+    assert_charged(fn, annealz.estimate_log_z(model, method="nested", base=PRIOR, num_live=200))
 
 
 def test_replicas_of_a_searched_density():
     fn, model = density()
     options: dict[str, Any] = {"num_rungs": 6, "num_ensembles": 16, "num_sweeps": 100}
-    assert_charged(fn, annealz.exchange_log_z(model, **options))
+    assert_charged(fn, annealz.estimate_log_z(model, method="exchange", **options))
 
 
 @pytest.mark.parametrize(

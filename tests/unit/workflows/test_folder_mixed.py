@@ -114,8 +114,8 @@ def estimated(out: Path, seed: int, stage: str | None = None, **options) -> None
 def exchanged(out: Path, seed: int, stage: str | None = None) -> None:
     stop = None if stage is None else stop_at(stage, 20)
     with contextlib.nullcontext() if stage is None else pytest.raises(KeyboardInterrupt):
-        annealz.exchange_log_z(
-            random_rbm(4, 6), num_rungs=4, num_ensembles=5, num_sweeps=64, num_draws=10, chunk_sweeps=8,
+        annealz.estimate_log_z(
+            random_rbm(4, 6), method="exchange", num_rungs=4, num_ensembles=5, num_steps=64, num_draws=10, chunk_steps=8,
             seed=seed, out=out, on_progress=stop,
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ BARE = annealz.LogDensity(lambda x: -(x**2).sum(), 2, "bare")
 
 @pytest.fixture(scope="module")
 def estimate() -> annealz.NestedEstimate:
-    return annealz.nested_log_z(bumps(), **SMALL, exact_log_z=0.0)
+    return annealz.estimate_log_z(bumps(), method="nested", **SMALL, exact_log_z=0.0)
 
 
 def test_the_posterior_of_a_gaussian(estimate):
@@ -38,10 +38,10 @@ def test_the_information_is_that_of_the_posterior_on_the_prior(estimate):
 
 
 def test_a_seed_gives_the_same_bits_and_another_one_others(estimate):
-    again = annealz.nested_log_z(bumps(), **SMALL)
+    again = annealz.estimate_log_z(bumps(), method="nested", **SMALL)
     assert again.log_z == estimate.log_z
     np.testing.assert_array_equal(again.draws, estimate.draws)
-    assert annealz.nested_log_z(bumps(), **SMALL, seed=1).log_z != estimate.log_z
+    assert annealz.estimate_log_z(bumps(), method="nested", **SMALL, seed=1).log_z != estimate.log_z
 
 
 def test_runs_share_no_bits(estimate):
@@ -51,7 +51,7 @@ def test_runs_share_no_bits(estimate):
 
 def test_the_prior_may_be_given_and_need_not_be_normalised(seed):
     wide = annealz.GaussianBase.from_moments(np.zeros(2), np.full(2, 4.0))
-    given = annealz.nested_log_z(bumps(), base=wide, seed=seed, **SMALL)
+    given = annealz.estimate_log_z(bumps(), method="nested", base=wide, seed=seed, **SMALL)
     assert_within_mc_error(given.log_z, 0.0, given.std_err)
     assert given.base == "gaussian"
 
@@ -68,21 +68,21 @@ def test_the_record_is_json(estimate):
 
 def test_progress_is_reported_run_by_run():
     seen: list[Progress] = []
-    annealz.nested_log_z(bumps(), **SMALL, on_progress=seen.append)
+    annealz.estimate_log_z(bumps(), method="nested", **SMALL, on_progress=seen.append)
     assert {now.stage for now in seen} == {"nested"}
     assert sorted({(now.part, now.num_parts) for now in seen}) == [(1, 3), (2, 3), (3, 3)]
     assert all(now.step <= now.num_steps for now in seen)
 
 
 def test_a_limit_that_is_too_low_is_unreliable_and_kept():
-    cut = annealz.nested_log_z(bumps(), **SMALL, max_evaluations=30_000)
+    cut = annealz.estimate_log_z(bumps(), method="nested", **SMALL, max_evaluations=30_000)
     assert Kind.OUT_OF_EVALUATIONS in cut.findings
     assert cut.status is annealz.Status.UNRELIABLE
     assert cut.evaluations["main"] <= 30_000
 
 
 def test_a_density_without_mass_in_bounds_is_never_ok():
-    found = annealz.nested_log_z(bumps(scales=(1e9, 1.0)), **SMALL)
+    found = annealz.estimate_log_z(bumps(scales=(1e9, 1.0)), method="nested", **SMALL)
     assert Kind.STILL_RISING in found.findings
 
 
@@ -113,7 +113,7 @@ def test_a_known_value_that_is_missed_is_a_finding(estimate):
 )
 def test_bad_input_is_one_sentence(model, options, words: str):
     with pytest.raises(ValueError, match=words) as error:
-        annealz.nested_log_z(model, **options)
+        annealz.estimate_log_z(model, method="nested", **options)
     assert "\n" not in str(error.value)
 
 

@@ -16,7 +16,8 @@ pilot predicts, chains are trapped, and more steps are not known to help.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,42 +26,60 @@ from annealz.diagnostics.status import Status
 
 if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
-    from annealz.methods.exchange.estimate import ExchangeEstimate
 
-__all__ = ["advice_of", "whole_seconds"]
+__all__ = ["advice_of", "next_command", "whole_seconds"]
 
 _TOO_FEW = (Kind.TOO_FEW_CHAINS, Kind.TOO_FEW_ISLANDS, Kind.TOO_FEW_TWO_SIDED)
-_USUAL_STEPS = 10_000
+_DEFAULT_STEPS = 10_000
 _MOST_LENGTHENING = 100.0
 _PREDICTED = 0.25  # of the variance seen: if the pilot predicts as much, steps are what is missing
 _NEAR = 1.5  # Var[log w]: what aims at 1 may come out so
 _MOST_REMEDIES = 3  # in one sentence
 
 
-def advice_of(estimate: Estimate | ExchangeEstimate) -> Advice:
-    """What to try next; nothing if the estimate is ok."""
-    from annealz.methods.exchange.estimate import ExchangeEstimate
-
+def advice_of(estimate: Any) -> Advice:
+    """Return what to try next; nothing if the estimate is ok."""
     if estimate.status is Status.OK:
         return Advice()
-    findings = estimate.findings
-    if isinstance(estimate, ExchangeEstimate):
+    findings, request = estimate.findings, estimate.plan.request
+    if request.method == "exchange":
         sweeps = estimate.exchange.num_sweeps
-        is_first = sweeps <= _USUAL_STEPS and Kind.CONTRADICTS_EXACT not in findings
-        return Advice(next_try=Remedy(num_sweeps=4 * sweeps) if is_first else None)
+        is_first = sweeps <= _DEFAULT_STEPS and Kind.CONTRADICTS_EXACT not in findings
+        return Advice(next_try=Remedy(num_steps=4 * sweeps) if is_first else None)
+    if request.method != "annealing":
+        fatal = [one.remedy for one in findings.values() if one.kind.is_fatal and one.remedy]
+        return Advice(next_try=_first_ready(fatal))
     few = next((findings[kind] for kind in _TOO_FEW if kind in findings), None)
     if few is not None:  # its own remedy is all that helps
         return Advice(next_try=_first_ready([few.remedy] if few.remedy else []))
     late = findings.get(Kind.OUT_OF_TIME)
     if late is not None:  # what is left of a run says little of what all of it would do
         return Advice(next_try=late.remedy)
-    if Kind.UNCONFIRMED in findings and estimate.settings.max_seconds is not None:
-        longer = 2 * max(estimate.settings.max_seconds, estimate.seconds)
+    if Kind.UNCONFIRMED in findings and request.max_seconds is not None:
+        longer = 2 * max(request.max_seconds, estimate.seconds)
         return Advice(next_try=Remedy(max_seconds=whole_seconds(longer)))
     if Kind.CONTRADICTS_EXACT in findings:
         return Advice()
     remedies = list(_remedies(estimate))
     return Advice(tuple(remedies[:_MOST_REMEDIES]), _first_ready(remedies))
+
+
+def next_command(estimate: Any) -> str | None:
+    """Return the command that may do better; None if nothing is advised or no command can do it.
+
+    Where a wish or a file decides about steps and chains, other numbers of them are not advised.
+    """
+    remedy, request = advice_of(estimate).next_try, estimate.plan.request
+    if remedy is None:
+        return None
+    schedule = getattr(request, "schedule", None)
+    is_decided = getattr(request, "has_wish", False) or (
+        isinstance(schedule, str) and Path(schedule).is_file()
+    )
+    if is_decided and {"num_steps", "num_chains"} & remedy.settings.keys():
+        return None
+    again = request.reproduction(remedy.settings)
+    return again.text if again.is_command else None
 
 
 def whole_seconds(seconds: float) -> int:
@@ -75,15 +94,14 @@ def _first_ready(remedies: list[Remedy]) -> Remedy | None:
 
 def _remedies(estimate: Estimate) -> Iterator[Remedy]:
     """What would help, the best first."""
-    settings = estimate.settings
-    given, asked = settings.given, settings.asked
-    is_own = not given.path
-    if is_own and settings.can_enumerate and estimate.exact_log_z is None:
+    plan = estimate.plan
+    is_own = "path" not in plan.request.objects
+    if is_own and plan.can_enumerate and estimate.exact_log_z is None:
         yield Remedy(exact=True, words="the exact value by enumeration")
-    has_rate = estimate.base == "base-rate" or asked.data
-    if is_own and settings.takes_data and not has_rate:
+    has_rate = estimate.base == "base-rate" or "data" in plan.request.objects
+    if is_own and plan.takes_data and not has_rate:
         yield Remedy(data=True, words="the training data or their means")
-    if is_own and settings.second and not settings.base_reason:
+    if is_own and plan.second and not plan.base_reason:
         yield Remedy(base="fitted", words="a base found by pilots")
     if is_own:
         yield Remedy(method="exchange", words="whose chains also go back to the base")
@@ -97,7 +115,7 @@ def _steps(estimate: Estimate) -> int | None:
     judgement, steps = estimate.judgement, estimate.num_steps
     predicted = estimate.schedule.provenance.get("predicted_variance")
     if predicted is None:
-        return 4 * steps if steps <= _USUAL_STEPS else None
+        return 4 * steps if steps <= _DEFAULT_STEPS else None
     seen = float(judgement.variance)
     if seen <= _NEAR or not predicted > _PREDICTED * seen:
         return None

@@ -5,8 +5,6 @@ from typing import Annotated, Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.core.names import DEFAULT_SCHEDULE
-from annealz.diagnostics.along import check_betas
-from annealz.diagnostics.stated import ROUNDING
 from annealz.io.reading.fields import finite, flag, numbers, optional, text, whole
 from annealz.methods.request import PathRequest, option
 
@@ -83,6 +81,9 @@ class AnnealingRequest(PathRequest):
     record_every: Annotated[int | None, optional(whole)] = option(None, is_in_cli=False)
 
     def __post_init__(self):
+        from annealz.diagnostics.along import check_betas
+        from annealz.diagnostics.stated import ROUNDING
+
         if self.along is not None:
             object.__setattr__(self, "along", check_betas(self.along).tolist())
         super().__post_init__()
