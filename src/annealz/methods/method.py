@@ -32,7 +32,8 @@ _GROUP = "annealz.methods"
 class AbstractMethod(abc.ABC):
     """A way to estimate log Z.
 
-    A result has `log_z`, `std_err`, `status`, `to_dict()` and `with_message()`, as `annealz.Estimate`.
+    A result has `log_z`, `std_err`, `status`, `to_dict()` and `with_message()`, as `annealz.Estimate`; with
+    `interval()` models are compared by it, and with `is_low` data have a likelihood.
     """
 
     Request: ClassVar[type[Request]]

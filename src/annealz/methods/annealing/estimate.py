@@ -153,6 +153,11 @@ class Estimate(Judged, Drawn):
         return self.first_log_z if self._better is None else self._better.log_z
 
     @property
+    def is_low(self) -> bool:
+        """Whether log Z is biased low, as it is from forward chains alone."""
+        return self.two_sided is None
+
+    @property
     def first_log_z(self) -> float:
         """What the first chains say, whatever the second opinion."""
         first = self.judgement.log_mean if self.two_sided is None else self.two_sided.log_ratio

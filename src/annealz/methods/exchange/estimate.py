@@ -65,6 +65,11 @@ class ExchangeEstimate(Judged):
     extra_messages: tuple[str, ...] = ()
 
     @property
+    def is_low(self) -> bool:
+        """Whether log Z is biased low: no."""
+        return False
+
+    @property
     def model(self) -> str:
         """What the model is called."""
         return self.plan.model

@@ -75,6 +75,11 @@ class NestedEstimate(Judged):
     """Wall clock of all runs and of their volumes."""
 
     @property
+    def is_low(self) -> bool:
+        """Whether log Z is biased low: no."""
+        return False
+
+    @property
     def model(self) -> str:
         """What the model is called."""
         return self.plan.model
