@@ -17,6 +17,7 @@ from annealz.methods.problem import choose_problem
 from annealz.methods.settings import Given
 from support.counted import Counted
 from support.discrete import Network
+from support.path_examples import Plain
 
 SHORT = {"schedule": "linear", "num_steps": 20, "num_chains": 50}
 WALK = {"base": "standard", "kernel": annealz.RandomWalk(step_size=0.5)}
@@ -90,7 +91,7 @@ def test_an_exact_value_that_is_given_is_not_enumerated():
 def test_a_path_that_carries_no_value_is_not_counted():
     """Weights and records evaluate as well: no number is better than a wrong one."""
     model = density()[1]
-    path = annealz.QPath(model.path(annealz.GaussianBase.standard(2)), q=0.5)
+    path = Plain(model.path(annealz.GaussianBase.standard(2)))
     kernel = annealz.RandomWalk(step_size=0.5)
     given = Given(path=True, kernel=True, base=False)
     found = choose_problem(model, path=path, kernel=kernel).described(given)
@@ -101,7 +102,7 @@ def test_a_path_that_carries_no_value_is_not_counted():
 
 def test_runs_along_it(monkeypatch):
     model = density()[1]
-    path = annealz.QPath(model.path(annealz.GaussianBase.standard(2)), q=0.5)
+    path = Plain(model.path(annealz.GaussianBase.standard(2)))
     kernel = annealz.RandomWalk(step_size=0.5)
     monkeypatch.setattr("annealz.methods.annealing.runner._EXCHANGE_FROM", 1e-6)
     one = annealz.estimate_log_z(model, path=path, kernel=kernel, num_steps=20, num_chains=50)
@@ -109,7 +110,12 @@ def test_runs_along_it(monkeypatch):
     assert "evaluations" not in one.to_dict()
     assert Kind.SLOW_CHAINS in one.findings
     options: dict[str, Any] = {"num_rungs": 2, "num_ensembles": 16, "num_sweeps": 16}
-    assert annealz.estimate_log_z(model, method="exchange", path=path, kernel=kernel, **options).evaluations is None
+    assert (
+        annealz.estimate_log_z(
+            model, method="exchange", path=path, kernel=kernel, **options
+        ).evaluations
+        is None
+    )
 
 
 class Trajectories(annealz.AbstractKernel):
