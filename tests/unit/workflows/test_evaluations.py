@@ -18,6 +18,7 @@ from annealz.methods.plan import Plan
 from annealz.methods.problem import choose_problem
 from support.counted import Counted
 from support.discrete import Network
+from support.path_examples import Plain
 
 SHORT = {"schedule": "linear", "num_steps": 20, "num_chains": 50}
 WALK = {"base": "standard", "kernel": annealz.RandomWalk(step_size=0.5)}
@@ -91,7 +92,7 @@ def test_an_exact_value_that_is_given_is_not_enumerated():
 def test_a_path_that_carries_no_value_is_not_counted():
     """Weights and records evaluate as well: no number is better than a wrong one."""
     model = density()[1]
-    path = annealz.QPath(model.path(annealz.GaussianBase.standard(2)), q=0.5)
+    path = Plain(model.path(annealz.GaussianBase.standard(2)))
     kernel = annealz.RandomWalk(step_size=0.5)
     request = AnnealingRequest(model=model)
     given = Plan.of(request, choose_problem(model, path=path, kernel=kernel))
@@ -102,7 +103,7 @@ def test_a_path_that_carries_no_value_is_not_counted():
 
 def test_runs_along_it(monkeypatch):
     model = density()[1]
-    path = annealz.QPath(model.path(annealz.GaussianBase.standard(2)), q=0.5)
+    path = Plain(model.path(annealz.GaussianBase.standard(2)))
     kernel = annealz.RandomWalk(step_size=0.5)
     monkeypatch.setattr("annealz.methods.annealing.diagnose._EXCHANGE_FROM", 1e-6)
     one = annealz.estimate_log_z(model, path=path, kernel=kernel, num_steps=20, num_chains=50)
