@@ -1,7 +1,7 @@
 """The page of a result: one HTML file that needs nothing else.
 
-All that is text is escaped here. The page forbids itself all that it does not hold (Content-Security-Policy):
-no script runs and nothing is fetched, whatever a model is called.
+All that is text is escaped here. The page forbids itself all that it does not hold
+(Content-Security-Policy): no script runs and nothing is fetched, whatever a model is called.
 """
 
 import datetime
@@ -99,7 +99,7 @@ class _Html(str):
 
 
 def _tag(name: str, *content: str, **attributes: str) -> _Html:
-    """Return an element; what is not markup is escaped. `class_` is the attribute class, `_` in names `-`."""
+    """Return an element; what is not markup is escaped; `class_` is its class, `_` in names `-`."""
     named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
     opened = "".join(f' {key}="{escape(value)}"' for key, value in named.items())
     inside = "".join(part if isinstance(part, _Html) else escape(part) for part in content)

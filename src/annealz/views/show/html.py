@@ -16,15 +16,11 @@ from annealz.diagnostics.status import Status
 from annealz.views.html import status_html
 
 if TYPE_CHECKING:
-    from annealz.diagnostics.two_sided import TwoSided
-    from annealz.engine.run import Run
     from annealz.results.bayes_factor import BayesFactor
     from annealz.results.compare import Comparison
     from annealz.results.entropy import Entropy
     from annealz.results.likelihood import Likelihood
     from annealz.results.model_table import ModelTable
-    from annealz.schedules.schedule import Schedule
-    from annealz.schedules.terrain import Terrain
 
 __all__ = [
     "bayes_factor_html",
@@ -33,10 +29,6 @@ __all__ = [
     "entropy_html",
     "likelihood_html",
     "model_table_html",
-    "run_html",
-    "schedule_html",
-    "terrain_html",
-    "two_sided_html",
 ]
 
 _GREEN, _RED = "#1a7f37", "#b3261e"
@@ -76,70 +68,6 @@ def model_table_html(models: ModelTable) -> str:
         f"{f': {escape(words)}' if words else ''}</div>"
         f"{_grid(models.headings(), lines)}{_notes(models.messages)}</div>"
     )
-
-
-def two_sided_html(both: TwoSided) -> str:
-    bounds = both.sandwich
-    low, high = both.interval()
-    rows = [
-        ("95 % interval", f"{low:.4f} … {high:.4f}"),
-        ("mean forward work", _number(bounds.lower, bounds.lower_std_err)),
-        ("mean reverse work", _number(bounds.upper, bounds.upper_std_err)),
-        ("gap", _number(bounds.gap, bounds.gap_std_err)),
-        ("overlap", f"{both.overlap:.4f}"),
-        ("forward estimate", f"{both.forward_log_mean:.4f}"),
-    ]
-    number = _number(both.log_ratio, both.std_err)
-    return _page("log Z_B / Z_A", number, both.status, rows, both.messages)
-
-
-def run_html(run: Run) -> str:
-    from annealz.diagnostics.diagnostics import judge
-    from annealz.diagnostics.islands import judge_islands
-
-    is_alone = run.island_size is None
-    found = judge(run.log_weights) if is_alone else judge_islands(run.island_log_means)
-    sign = -1 if run.is_reverse else 1
-    number = _number(run.log_z0 + sign * found.log_mean, found.std_err)
-    rows = [
-        ("direction", "from the target down" if run.is_reverse else "from the base up"),
-        ("chains", f"{run.num_chains:,}"),
-        ("schedule", f"{run.schedule.name}, {run.num_steps:,} steps"),
-        ("log Z of the base", f"{run.log_z0:.4f}"),
-        ("seed", f"{run.seed}, {run.purpose}"),
-        ("cost", f"{run.sweeps:,} sweeps, {run.seconds:.1f} s"),
-    ]
-    return _page("log Z", number, found.status, rows, (*found.messages, *run.messages))
-
-
-def schedule_html(schedule: Schedule) -> str:
-    record = schedule.provenance
-    rows = [("steps", f"{schedule.num_steps:,}"), ("largest step", f"{_largest(schedule):.3g}")]
-    if "predicted_variance" in record:
-        rows.append(("predicted variance of log w", f"{record['predicted_variance']:.3g}"))
-    if "predicted_gain" in record:
-        rows.append(("predicted gain on linear", f"{record['predicted_gain']:.2f} ×"))
-    if "pilot_sweeps" in record:
-        rows.append(("pilot", f"{record['pilot_sweeps']:,} sweeps"))
-    rows.append(("digest", schedule.digest[:12]))
-    pictures = [("β(t)", curve(_thinned(schedule.betas)))]
-    return _page("schedule", schedule.name, None, rows, (), pictures)
-
-
-def terrain_html(terrain: Terrain) -> str:
-    rows = [
-        ("least cost J", f"{terrain.least_cost:.4g} under perfect mixing"),
-        ("cost of linear", f"{terrain.linear_cost:.4g}"),
-        ("largest g(β)", f"{terrain.variance.max():.4g}"),
-    ]
-    if terrain.tau is not None:
-        bound = ", at least" if np.any(terrain.tau_is_bound) else ""
-        rows.append(("largest τ(β)", f"{terrain.tau.max():.3g} sweeps{bound}"))
-    rows.append(("pilot", f"{terrain.sweeps:,} sweeps, {terrain.seconds:.1f} s"))
-    grid, g = terrain.on_grid(201)
-    even = np.interp(np.linspace(0, 1, _CURVE_POINTS), grid, np.sqrt(g))
-    pictures = [("√g(β)", curve(even / max(even.max(), 1e-300)))]
-    return _page("terrain", f"{terrain.betas.size} betas", None, rows, (), pictures)
 
 
 def comparison_html(comparison: Comparison) -> str:
