@@ -13,8 +13,8 @@ import typer
 
 from annealz.cli.options import Json
 from annealz.cli.show import open_console, show_rows
-from annealz.core.kept_programs import programs_folder
-from annealz.io.reading.budget import size_text
+from annealz.core.compilation_cache import programs_folder
+from annealz.io.reading import size_text
 
 __all__ = ["doctor"]
 

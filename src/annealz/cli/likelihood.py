@@ -38,7 +38,7 @@ from annealz.cli.options import (
 from annealz.cli.progress import show_progress
 from annealz.cli.show import show_result
 from annealz.core.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, packaged_models
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy as np

@@ -29,7 +29,7 @@ from annealz.cli.resume import resume
 from annealz.cli.schedule import schedule
 from annealz.cli.signals import answer_signals, status_at_end
 from annealz.cli.train import train
-from annealz.core.kept_programs import keep_programs
+from annealz.core.compilation_cache import keep_programs
 
 __all__ = ["app", "main"]
 

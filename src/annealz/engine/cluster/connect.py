@@ -16,9 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annealz.io.reading.json_text import parse_json
-from annealz.io.reading.regular import check_regular, read_small
-from annealz.io.storage.optional import need
+from annealz.io.reading import check_regular, need, parse_json, read_small
 
 if TYPE_CHECKING:
     from distributed import Client

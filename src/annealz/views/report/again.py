@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from annealz.diagnostics.findings import option_words
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.methods.nested.settings import NestedSettings
 from annealz.methods.settings import AnnealSettings, ExchangeSettings
 

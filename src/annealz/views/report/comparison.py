@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from annealz.io.registry.schedules import described
+from annealz.io.schedules import described
 from annealz.results.compare import Comparison
 from annealz.views.report.again import compare_again
 from annealz.views.report.estimate import again_section, provenance_rows

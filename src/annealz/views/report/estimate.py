@@ -7,7 +7,7 @@ import numpy as np
 from annealz.diagnostics.diagnostics import pareto_k_limit
 from annealz.diagnostics.islands import IslandJudgement
 from annealz.diagnostics.status import Status
-from annealz.io.registry.schedules import described
+from annealz.io.schedules import described
 from annealz.methods.annealing.advice import advice_of
 from annealz.methods.annealing.estimate import Estimate
 from annealz.schedules.schedule import Schedule

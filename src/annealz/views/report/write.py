@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.methods.nested.estimate import NestedEstimate
