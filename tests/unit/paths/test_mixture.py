@@ -646,7 +646,7 @@ def test_a_run_from_a_mixture_is_stored_and_resumed(name: str, tmp_path: Path, s
         )
     again = annealz.resume(tmp_path / "r")
     np.testing.assert_array_equal(again.log_weights, whole.log_weights)
-    stored = RunFolder(tmp_path / "r").problem(again.settings).path.base
+    stored = again.problem.path.base
     assert isinstance(stored, MixtureBase)
     assert stored.digest == base.digest
     z = (whole.log_z - exact_log_z(model)) / whole.std_err

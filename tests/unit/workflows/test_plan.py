@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from annealz.methods.annealing.log_z import estimate_log_z
 
+from annealz.api import estimate_log_z
 from annealz.bases import BernoulliBase
 from annealz.io.schedules import SCHEDULES, has_pilot
 from annealz.kernels import BlockGibbs
