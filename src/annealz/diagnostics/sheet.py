@@ -17,7 +17,7 @@ import numpy as np
 
 from annealz.diagnostics.findings import Note, in_options, in_python, messages_of
 from annealz.diagnostics.status import Status
-from annealz.io.storage.optional import need
+from annealz.io.reading import need
 
 __all__ = [
     "Code",

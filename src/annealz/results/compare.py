@@ -24,10 +24,10 @@ from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
 from annealz.engine.cluster.current import current_cluster, side_by_side
 from annealz.engine.context import Context
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.engine.progress import Progress
+from annealz.io.schedules import SCHEDULES
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.problem import choose_problem
 from annealz.models.abstract import AbstractModel

@@ -18,7 +18,7 @@ from matplotlib import rc_context
 from annealz.diagnostics.findings import Advice, Finding, Note, in_options
 from annealz.diagnostics.sheet import Code, Figure, Part, Result, Sheet, Table
 from annealz.diagnostics.status import Status
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from annealz.views.plots import style
 
 __all__ = ["check_report", "render_report", "write_report"]
