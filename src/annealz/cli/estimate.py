@@ -155,7 +155,7 @@ def _finish_one(options: Options, result: Any, store: Any) -> None:
 
 
 def _finish_several(options: Options, results: list[tuple[Any, Any]], names: list[str]) -> None:
-    from annealz.results.model_table import compare_models
+    from annealz.results.models import compare_models
 
     estimates = dict(zip(names, (result for result, _ in results), strict=True))
     table = compare_models(estimates)

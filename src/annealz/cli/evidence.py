@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
     from annealz.methods.folder import RunFolder
     from annealz.methods.posterior import Posterior
-    from annealz.results.model_table import ModelTable
+    from annealz.results.models import ModelTable
 
 __all__ = ["evidence"]
 
@@ -136,7 +136,7 @@ def _finish_one(
 def _finish_several(
     results: list[tuple[Estimate, RunFolder | None]], names: list[str], as_json: bool
 ) -> None:
-    from annealz.results.model_table import compare_models
+    from annealz.results.models import compare_models
 
     estimates = dict(zip(names, (result for result, _ in results), strict=True))
     table = compare_models(estimates)

@@ -2,13 +2,17 @@
 
 import math
 
-__all__ = ["as_text", "interval_text", "with_error"]
+__all__ = ["as_text", "error_text", "interval_text", "with_error"]
+
+
+def error_text(std_err: float | None) -> str:
+    """Return a standard error, unknown where it is None or not finite."""
+    return f"{std_err:.4f}" if std_err is not None and math.isfinite(std_err) else "unknown"
 
 
 def with_error(value: float, std_err: float | None) -> str:
     """Return a number with its standard error, unknown where that is None or not finite."""
-    is_known = std_err is not None and math.isfinite(std_err)
-    return f"{value:.4f} ± {f'{std_err:.4f}' if is_known else 'unknown'}"
+    return f"{value:.4f} ± {error_text(std_err)}"
 
 
 def interval_text(interval: tuple[float, float]) -> str:

@@ -304,7 +304,9 @@ def compare_schedules(
             rows, betas = zip(*own, strict=True)  # pyright: ignore[reportArgumentType]
             sweeps = {"pilot": entry.pilot, "main": entry.num_steps * num_chains}
             contenders.append(
-                Contender(entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0])
+                Contender(
+                    entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0]
+                )
             )
         if not contenders:
             raise ValueError(f"no schedule could be run: {' '.join(messages)}")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from annealz.methods.posterior import Posterior
     from annealz.results.compare import Comparison
     from annealz.results.likelihood import Likelihood
-    from annealz.results.model_table import ModelTable
+    from annealz.results.models import ModelTable
     from annealz.schedules.schedule import Schedule
     from annealz.schedules.terrain import Terrain
 

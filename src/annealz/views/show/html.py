@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from annealz.methods.exchange.result import Exchange
     from annealz.methods.nested.estimate import NestedEstimate
     from annealz.methods.posterior import Posterior
-    from annealz.results.bayes_factor import BayesFactor
+    from annealz.results.models import BayesFactor
     from annealz.results.compare import Comparison
     from annealz.results.entropy import Entropy
     from annealz.results.likelihood import Likelihood
-    from annealz.results.model_table import ModelTable
+    from annealz.results.models import ModelTable
     from annealz.schedules.schedule import Schedule
     from annealz.schedules.terrain import Terrain
 
