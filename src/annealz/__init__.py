@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from annealz.kernels import Clusters as Clusters
     from annealz.kernels import ColourGibbs as ColourGibbs
     from annealz.kernels import GradientGibbs as GradientGibbs
-    from annealz.kernels import Metropolised as Metropolised
     from annealz.kernels import RandomWalk as RandomWalk
     from annealz.kernels import UnitGibbs as UnitGibbs
     from annealz.methods.annealing.estimate import Estimate as Estimate
@@ -83,9 +82,7 @@ if TYPE_CHECKING:
     from annealz.models.from_pymc import from_pymc as from_pymc
     from annealz.models.trajectory import TrajectoryPath as TrajectoryPath
     from annealz.paths import AbstractPath as AbstractPath
-    from annealz.paths import GaussianMomentPath as GaussianMomentPath
     from annealz.paths import GeometricPath as GeometricPath
-    from annealz.paths import QPath as QPath
     from annealz.paths import TemperedPath as TemperedPath
     from annealz.pilots.draws import approximate_draws as approximate_draws
     from annealz.pilots.moment import fit_moment_path as fit_moment_path
@@ -132,7 +129,7 @@ else:
         "models.formats": "load_model load_trajectory model_record save_model save_rbm",
         "diagnostics.islands": "judge_islands",
         "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs Clusters ColourGibbs GradientGibbs "
-        "Metropolised RandomWalk UnitGibbs",
+        "RandomWalk UnitGibbs",
         "results.likelihood": "Likelihood log_likelihood",
         "api": "estimate_log_z resume",
         "models": "DBM RBM AbstractModel BinaryQuadratic DiscreteDensity FactorGraph GaussianRBM Ising "
@@ -143,7 +140,7 @@ else:
         "models.from_pymc": "from_pymc",
         "models.trajectory": "TrajectoryPath",
         "engine.observers": "AbstractObserver Expectation Slope",
-        "paths": "AbstractPath GaussianMomentPath GeometricPath QPath TemperedPath",
+        "paths": "AbstractPath GeometricPath TemperedPath",
         "pilots.moment": "fit_moment_path",
         "pilots.plan": "plan_schedule",
         "methods.posterior": "Mean Posterior",
@@ -197,6 +194,6 @@ else:
         return sorted(__all__)
 
     if "IPython" in sys.modules:  # a notebook, perhaps
-        from annealz.views.show.inline import show_figures_inline
+        from annealz.views.html import show_figures_inline
 
         show_figures_inline()

@@ -18,7 +18,7 @@ from annealz.methods.exchange.ratios import log_z_of, pseudo_values
 from annealz.methods.exchange.result import Exchange
 from annealz.models.exact import exact_log_z
 from annealz.models.trajectory import TrajectoryPath
-from annealz.paths import GeometricPath, QPath
+from annealz.paths import GeometricPath
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.exchanges import BASE, MODEL, PATH, SMALL, law, log_density
 
@@ -61,11 +61,6 @@ def test_log_z_along_a_trajectory(seed: int):
     assert device.is_by_rung(path, 16, 8)
     assert not device.is_by_rung(models[1].path(path.base), 16, 8)
     check_log_z(path, BlockGibbs(), exact_log_z(models[1]), seed=seed)
-
-
-def test_log_z_along_a_q_path(seed: int):
-    path, kernel = QPath(PATH, q=0.9), annealz.Metropolised(BlockGibbs())
-    check_log_z(path, kernel, exact_log_z(MODEL), seed=seed)
 
 
 def test_the_error_is_calibrated(seed: int):

@@ -4,7 +4,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from annealz.cli.main import _status
+from annealz.cli.main import run as run_command
 
 KEYS = [
     "model",
@@ -28,7 +28,7 @@ PLAIN = ["--base", "visible-bias", "--no-second-opinion"]  # one base, no search
 
 
 def run(capsys, *arguments: object) -> tuple[int, str, str]:
-    status = _status([str(a) for a in arguments])
+    status = run_command([str(a) for a in arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

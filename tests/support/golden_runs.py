@@ -113,12 +113,6 @@ RUNS: dict[str, Callable[[], Observed]] = {
     "rbm, resampling": lambda: estimated(random_rbm(12, 30), resample=0.5, **QUICK),
     "rbm, exchange": lambda: exchanged(random_rbm(12, 30), num_steps=400),
     "rbm, wanted error": lambda: estimated(random_rbm(6, 10), target_std_err=0.02),
-    "rbm, metropolised Gibbs": lambda: estimated(
-        random_rbm(12, 30),
-        path=annealz.QPath(random_rbm(12, 30).path(annealz.BernoulliBase.uniform(30)), q=0.9),
-        kernel=annealz.Metropolised(annealz.BlockGibbs()),
-        **QUICK,
-    ),
     "rbm, varopt": lambda: estimated(random_rbm(12, 30), schedule="varopt", **SMALL),
     "rbm, gms13": lambda: estimated(random_rbm(12, 30), schedule="gms13", **SMALL),
     "rbm, sm08, 1000 chains": lambda: estimated(

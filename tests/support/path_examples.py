@@ -1,10 +1,7 @@
-"""One example of every path beside the geometric one, with its kernel."""
+"""Paths beside the geometric one."""
 
 import annealz
-from annealz.kernels import BlockGibbs, Metropolised
-from annealz.models.exact import exact_log_z
 from annealz.models.trajectory import TrajectoryPath
-from annealz.paths import GeometricPath, QPath
 from annealz.testing import random_rbm
 
 BASE = annealz.BernoulliBase.from_logits([0.4, -0.8, 0.3, -0.2])
@@ -16,9 +13,24 @@ def trajectory() -> TrajectoryPath:
     return TrajectoryPath(BASE, STAGES, knots=[0.2, 0.6, 1.0])
 
 
-def q_path(q: float = 0.7) -> QPath:
-    straight = GeometricPath(BASE, MODEL)
-    return QPath(straight, q, log_scale=exact_log_z(MODEL) - straight.log_z0)
+class Plain(annealz.AbstractPath):
+    """A path that gives what every path must give, by way of another one."""
 
+    base: annealz.AbstractBase
+    inner: annealz.AbstractPath
 
-PATHS = {"trajectory": (trajectory, BlockGibbs()), "q": (q_path, Metropolised(BlockGibbs()))}
+    def __init__(self, inner: annealz.AbstractPath):
+        self.base, self.inner = inner.base, inner
+
+    @property
+    def log_z0(self) -> float:
+        return self.inner.log_z0
+
+    def sample(self, bits):
+        return self.inner.sample(bits)
+
+    def log_density(self, x, beta):
+        return self.inner.log_density(x, beta)
+
+    def log_ratio(self, x, beta0, beta1):
+        return self.inner.log_ratio(x, beta0, beta1)

@@ -14,7 +14,7 @@ FEW = [*PLAIN, "--chains", "100"]
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch):
     """Runs without --out go to a cache of this test's own."""
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
 
@@ -64,7 +64,7 @@ def test_scratch_folder_is_gone_when_the_run_is_done(capsys, model, tmp_path):
 
 def test_without_a_cache_the_run_goes_on_and_says_so(capsys, model, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "file" / "runs")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "file" / "runs")
     status, out, err = run(capsys, "estimate", model, *FEW, "--steps", 5)
     assert status == 0
     assert "log Z" in out

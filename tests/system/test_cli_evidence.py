@@ -22,7 +22,7 @@ FEW = [*OPTIONS, "--chains", 200]
 
 @pytest.fixture(autouse=True)
 def _module(tmp_path, monkeypatch):
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_evidence.py").write_text(SOURCE)
 

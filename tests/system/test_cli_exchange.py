@@ -18,7 +18,7 @@ SMALL += ("--base", "visible-bias")
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
 

@@ -43,7 +43,7 @@ MODEL = random_rbm(4, 6, seed=2)
 
 @pytest.fixture(autouse=True)
 def _own_folder(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ANNEALZ_MNIST", raising=False)
     save_rbm("m.npz", MODEL, {"name": "m"})

@@ -22,7 +22,7 @@ SMALL = ["--steps", 200, "--chains", 200, "--seed", default_seed(), "--quiet"]
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
 

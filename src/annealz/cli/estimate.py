@@ -1,4 +1,4 @@
-"""`annealz estimate`, `annealz evidence` and `annealz entropy`: log Z, and what follows from it."""
+"""`annealz estimate`, `evidence`, `entropy`, `resume` and `report`: log Z, and what follows from it."""
 
 from __future__ import annotations
 
@@ -6,169 +6,166 @@ import dataclasses
 import re
 import shlex
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from annealz.cli.network import shown_in, with_evidence
-from annealz.cli.options import Options, given_words, request_options
-from annealz.cli.run import (
-    check_outputs,
-    drop_scratch,
-    end,
-    open_client,
-    resume_run,
-    run_estimate,
+from annealz.cli.options import (
+    MODEL,
+    Options,
+    argument,
+    command,
+    given_words,
+    option,
+    request_options,
+    shared,
 )
+from annealz.cli.run import chains_of, drop_scratch, end, open_client, resume_run, run_estimate
+from annealz.cli.show import check_outputs, sheet_of, with_log10
+from annealz.core.errors import InputError
+from annealz.methods.annealing.request import AnnealingRequest
 
-__all__ = ["check_run", "entropy", "estimate", "evidence", "resume", "resuming_command"]
+if TYPE_CHECKING:
+    from annealz.diagnostics.sheet import Sheet
+
+__all__ = ["resuming_command"]
 
 _MOST_ROWS = 40  # of a posterior
+_RUN = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
 
 
+@command(
+    MODEL,
+    *shared("method"),
+    *request_options(),
+    *shared("map", "evidence", "exact", *_RUN, "plot", "report", "log10"),
+    examples="""
+        annealz estimate
+        annealz estimate model.npz --steps 20000 --chains 2000 --out run
+        annealz estimate model.npz --target-std-err 0.02 --json
+        annealz estimate model.npz --two-sided --report page.html
+        annealz estimate model.npz --method exchange --out run
+        annealz estimate module:name --method nested
+        annealz estimate network.uai --evidence network.uai.evid --log10
+    """,
+)
 def estimate(options: Options) -> None:
     """Estimate log Z of MODEL."""
     from annealz.methods.annealing.advice import next_command
     from annealz.models.formats.naming import MappedFile
 
     check_outputs(options)
-    model = MappedFile.of(options.model, options.names)
-    model = with_evidence(model, options.evidence, options.quiet)
-    with open_client(options.cluster, options.quiet) as client:
+    model = _with_evidence(MappedFile.of(options.model, options.map), options)
+    with open_client(options) as client:
         result, store = run_estimate(options, client, model=model)
-    shown = shown_in(result, options.log10)
-    end(options, shown, "log Z", [(result, store)], next_command(result), result)
+    sheet = sheet_of(result, "log Z")
+    sheet = with_log10(sheet) if options.log10 else sheet
+    end(options, sheet, [(result, store)], next_command(result))
 
 
-def resume(options: Options) -> None:
-    """Resume the run or training in FOLDER; the result is the same as without the interruption."""
-    from annealz.io.store import Store
-    from annealz.models.formats.load import load_model
+def _with_evidence(model: str, options: Options) -> str:
+    """Return the model given the evidence of a file, as `load_model` takes it.
 
-    store = Store(options.folder)
-    if store.method == "training":
-        from annealz.cli.train import resume_training
-
-        for name in ("plot", "report", "model", "cluster"):
-            if getattr(options, name) is not None:
-                raise ValueError(f"a training has no use for --{name}: leave it out.")
-        resume_training(options.folder, options.as_json, options.quiet)
-        return
-    check_outputs(options)
-    store.record()  # a folder that cannot be resumed is refused before workers are started
-    model = None if options.model is None else load_model(options.model)
-    with open_client(options.cluster, options.quiet) as client:
-        result, store = resume_run(options.folder, options, client, model)
-    end(options, result, "log Z", [(result, store)])
-
-
-def entropy(options: Options) -> None:
-    """Entropy of MODEL, log Z − ⟨log p*⟩, in nats and bits.
-
-    Of RBMs it is that of the visible units, of Ising, Potts and deep models that of all units, of densities
-    the differential one.
+    Evidence that lies beside a network is not used unasked: it would change log Z unseen. It is mentioned.
     """
-    from annealz.methods.annealing.advice import next_command
-    from annealz.models.formats.load import load_model
+    evidence, path = options.evidence, Path(model)
+    if evidence is None:
+        beside = Path(f"{model}.evid")
+        if model.endswith(".uai") and beside.is_file() and not options.quiet:
+            print(
+                f"annealz: {beside} lies beside the network and is not used: give --evidence {beside}.",
+                file=sys.stderr,
+            )
+        return model
+    from annealz.models.formats.uai import evidence_part, is_uai
 
-    check_outputs(options)
-    go_on = resuming_command(options)
-    with open_client(options.cluster, options.quiet) as client:
-        if options.run is None:
-            estimate, store = run_estimate(options, client, go_on=go_on)
-        else:
-            target = load_model(options.model)
-            check_run(options, target)
-            estimate, store = resume_run(options.run, options, client, target, go_on)
-    try:
-        result = estimate.entropy()
-    except ValueError:
-        drop_scratch(store)
-        raise
-    again = None if options.run is not None else next_command(estimate)
-    end(options, result, "entropy", [(estimate, store)], again, estimate)
-
-
-def resuming_command(options: Options) -> str:
-    """Return the command that takes the chains of an interrupted run, before its folder."""
-    made_by_run = {one.name for one in request_options()}
-    words = given_words(options.context, {*made_by_run, "run", "out", "force", "checkpoint_seconds"})
-    return f"{shlex.join(words)} --run"
+    if path.parent.is_file():
+        raise ValueError(f"{model} has evidence already: leave it out, or --evidence.")
+    reason = "is not a file"
+    if path.is_file():
+        with path.open("rb") as file:
+            reason = None if is_uai(file.read(1024)) else "is not one"
+    if reason is not None:
+        raise ValueError(f"--evidence is for networks of the UAI format, and {model} {reason}.")
+    part = evidence_part(evidence)
+    return f"{model}/{part}" if part else model
 
 
-def check_run(options: Options, model: Any) -> None:
-    """Refuse the run of another model, and options that ask for a new one."""
-    from annealz.io.store import Store
-
-    made_by_run = [*(one.name for one in request_options()), "exact", "out"]
-    source = options.context.get_parameter_source
-    given = [name for name in made_by_run if getattr(source(name), "name", "") == "COMMANDLINE"]
-    if given:
-        from annealz.diagnostics.findings import option_of
-
-        words = ", ".join(option_of(name) for name in given)
-        raise ValueError(
-            f"--run takes log Z from {options.run}, and {words} would make another: leave one out."
-        )
-    record = Store(options.run).record()
-    if record.get("model_digest") != model.digest:
-        raise ValueError(
-            f"the run in {options.run} is that of another model, {record.get('model')}: give its own."
-        )
-
-
+@command(
+    argument(
+        "models",
+        list[str],
+        ...,
+        "module:name or path/to/file.py:name, a density or a function that makes one; several are "
+        "compared.",
+        metavar="MODEL",
+    ),
+    *shared("method"),
+    *request_options(),
+    *shared(*_RUN, "plot", "report"),
+    examples="""
+        annealz evidence my_models:line
+        annealz evidence my_models:line my_models:parabola
+        annealz evidence analysis/models.py:line --target-std-err 0.05 --json
+    """,
+)
 def evidence(options: Options) -> None:
     """Log evidence of Bayesian models, and their Bayes factors.
 
     Of one model the posterior means are shown too, of several a table, the best first. Several models have
     seeds that follow each other, so that their errors are independent, and folders of their own in --out.
     """
-    models, names = options.models, _names(options.models)
+    from annealz.methods.annealing.advice import next_command
+
+    models, names, out = options.models, _names(options.models), options.out
     if len(models) > 1 and (options.plot is not None or options.report is not None):
         raise ValueError("--plot and --report are of one model: leave them out, or give one model.")
     check_outputs(options)
     results: list[tuple[Any, Any]] = []
     try:
-        with open_client(options.cluster, options.quiet) as client:
+        with open_client(options) as client:
             for i, (model, name) in enumerate(zip(models, names, strict=True)):
                 if len(models) > 1 and not options.quiet:
                     print(f"annealz: {model}, {i + 1} of {len(models)}", file=sys.stderr)
-                out = options.out
-                out = out if out is None or len(models) == 1 else out / name
-                changes = {"model": model, "out": out, "seed": options.seed + i}
-                options.model = model
+                folder = out if out is None or len(models) == 1 else out / name
+                changes = {"model": model, "out": folder, "seed": options.seed + i}
                 results.append(run_estimate(options, client, **changes))
     except BaseException:
         for _, store in results:  # which nobody will read
             drop_scratch(store)
         raise
     if len(results) == 1:
-        _finish_one(options, *results[0])
-    else:
-        _finish_several(options, results, names)
+        result, _ = results[0]
+        end(options, _with_posterior(result), results, next_command(result))
+        return
+    estimates = dict(zip(names, (result for result, _ in results), strict=True))
+    end(options, _sheet_of_several(estimates), results)
 
 
-def _finish_one(options: Options, result: Any, store: Any) -> None:
-    from annealz.methods.annealing.advice import next_command
+def _with_posterior(result: Any) -> Sheet:
+    """Return the sheet of an estimate, with the means of its posterior."""
+    from annealz.diagnostics.sheet import Table
 
-    posterior = result.posterior
-    shown = result if posterior is None else _WithPosterior(result, posterior)
-    end(options, shown, "log Z", [(result, store)], next_command(result), result)
+    sheet, posterior = sheet_of(result, "log Z"), result.posterior
+    if posterior is None:
+        return sheet
+    rows = posterior.table()
+    more = [("…", f"{len(rows) - _MOST_ROWS:,} more", "", "")] if len(rows) > _MOST_ROWS else []
+    table = Table((*rows[:_MOST_ROWS], *more), posterior.headings())
+    record = {**sheet.record, "posterior": posterior.to_dict()}
+    return dataclasses.replace(sheet, table=table, record=record)
 
 
-def _finish_several(options: Options, results: list[tuple[Any, Any]], names: list[str]) -> None:
+def _sheet_of_several(estimates: dict[str, Any]) -> Sheet:
+    """Return the sheet of a table of models; its record holds all of every estimate."""
     from annealz.results.models import compare_models
 
-    estimates = dict(zip(names, (result for result, _ in results), strict=True))
-    table = compare_models(estimates)
-    reasons = tuple(
-        one
-        if one.reason is None
-        else dataclasses.replace(
-            one, reason=estimates[one.name].to_dict()["messages"][0].rstrip(".")
-        )
-        for one in table.evidences
-    )
-    shown = _Several(dataclasses.replace(table, evidences=reasons), estimates)
-    end(options, shown, "best model", results)
+    sheet = compare_models(estimates).sheet()
+    for row in sheet.record["models"]:
+        estimate = estimates[row["model"]]
+        posterior = estimate.posterior
+        own = {} if posterior is None else {"posterior": posterior.to_dict()}
+        row |= {**estimate.to_dict(), **row, **own}
+    return sheet
 
 
 def _names(models: list[str]) -> list[str]:
@@ -182,47 +179,112 @@ def _names(models: list[str]) -> list[str]:
     return [f"{i}-{name}" for i, name in enumerate(names, 1)]
 
 
-class _WithPosterior:
-    """An estimate, and the means of its posterior below it."""
+@command(
+    MODEL,
+    *request_options(AnnealingRequest),
+    *shared("exact", "run", *_RUN, "report"),
+    examples="""
+        annealz entropy mnist-pcd-20
+        annealz entropy lattice.npz --steps 2000 --json
+    """,
+)
+def entropy(options: Options) -> None:
+    """Entropy of MODEL, log Z − ⟨log p*⟩, in nats and bits.
 
-    def __init__(self, estimate: Any, posterior: Any):
-        self.estimate, self.posterior = estimate, posterior
+    Of RBMs it is that of the visible units, of Ising, Potts and deep models that of all units, of densities
+    the differential one.
+    """
+    from annealz.methods.annealing.advice import next_command
+    from annealz.models.formats.load import load_model
 
-    def rows(self) -> list[tuple[str, str]]:
-        return self.estimate.rows()
-
-    def headings(self) -> tuple[str, ...]:
-        return self.posterior.headings()
-
-    def table(self) -> list[tuple[str, ...]]:
-        rows = self.posterior.table()
-        more = [("…", f"{len(rows) - _MOST_ROWS:,} more", "", "")] if len(rows) > _MOST_ROWS else []
-        return [*rows[:_MOST_ROWS], *more]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**self.estimate.to_dict(), "posterior": self.posterior.to_dict()}
+    check_outputs(options)
+    model = None if options.run is None else load_model(options.model)
+    with open_client(options) as client:
+        estimate, store = chains_of(options, client, model, resuming_command(options))
+    try:
+        sheet = sheet_of(estimate.entropy(), "entropy")
+    except ValueError:
+        drop_scratch(store)
+        raise
+    again = None if options.run is not None else next_command(estimate)
+    end(options, sheet, [(estimate, store)], again)
 
 
-class _Several:
-    """A table of models; its record holds all of every estimate."""
+def resuming_command(options: Options) -> str:
+    """Return the command that takes the chains of an interrupted run, before its folder."""
+    makes_run = {"method", "run", "exact", "out", "force", "checkpoint_seconds", "cluster"}
+    words = given_words(options.context, {*makes_run, *(one.name for one in request_options())})
+    return f"{shlex.join(words)} --run"
 
-    def __init__(self, models: Any, estimates: dict[str, Any]):
-        self.models, self.estimates = models, estimates
 
-    def rows(self) -> list[tuple[str, str]]:
-        return self.models.rows()
+@command(
+    argument("folder", Path, ..., "The folder of the run or training.", metavar="FOLDER"),
+    option(
+        "model",
+        str | None,
+        None,
+        "The model again, module:name, if it was imported: no module that a folder names is imported.",
+    ),
+    *shared("cluster", "plot", "report", "strict", "as_json", "quiet"),
+    examples="""
+        annealz resume run
+        annealz resume digits.training
+    """,
+)
+def resume(options: Options) -> None:
+    """Resume the run or training in FOLDER; the result is the same as without the interruption."""
+    from annealz.io.store import Store
+    from annealz.models.formats.load import load_model
 
-    def headings(self) -> tuple[str, ...]:
-        return self.models.headings()
+    store = Store(options.folder)
+    if store.method == "training":
+        from annealz.cli.tools import resume_training
 
-    def table(self) -> list[tuple[str, ...]]:
-        return self.models.table()
+        for name in ("plot", "report", "model", "cluster"):
+            if getattr(options, name) is not None:
+                raise InputError(name, "is of no use to a training", remedy=f"leave out {{{name}}}")
+        resume_training(options)
+        return
+    check_outputs(options)
+    store.record()  # a folder that cannot be resumed is refused before workers start
+    model = None if options.model is None else load_model(options.model)
+    with open_client(options) as client:
+        result, store = resume_run(options.folder, options, client, model)
+    end(options, sheet_of(result, "log Z"), [(result, store)])
 
-    def to_dict(self) -> dict[str, Any]:
-        record = self.models.to_dict()
-        for row in record["models"]:
-            estimate = self.estimates[row["model"]]
-            posterior = estimate.posterior
-            own = {} if posterior is None else {"posterior": posterior.to_dict()}
-            row |= {**estimate.to_dict(), **row, **own}
-        return record
+
+@command(
+    argument("run", Path, ..., "The folder of a finished run (estimate --out).", metavar="RUN"),
+    option(
+        "out",
+        Path | None,
+        None,
+        "The page, .html.",
+        "-o",
+        "--out",
+        show_default="RUN/report.html",
+    ),
+    examples="""
+        annealz report run
+        annealz report run -o page.html
+    """,
+)
+def report(options: Options) -> None:
+    """Write the finished run in the folder RUN as one HTML page that needs nothing else.
+
+    It holds the number with its error and status, pictures, the cost, and the command that reproduces it.
+    """
+    from annealz.io.store import Store
+
+    store = Store(options.run)
+    if store.method == "training":
+        raise ValueError(
+            f"{options.run} holds a training, which has no report: give the folder of a run."
+        )
+    store.check_done()
+    from annealz.api import resume
+    from annealz.views.report import check_report
+
+    path = check_report(store.report if options.out is None else options.out)
+    resume(options.run).report(path)
+    print(f"report: {path}")

@@ -47,8 +47,7 @@ def _filled(text: str) -> str:
 
 
 def _rules() -> str:
-    rows = [(rule.name, rule.description) for rule in SCHEDULES.usable()]
-    lines = [f"{name}: {description}" for name, description in rows]
+    lines = [f"{rule.name}: {rule.description}" for rule in SCHEDULES.usable()]
     return "\n".join([*lines, *SCHEDULES.refusals()])
 
 

@@ -4,173 +4,114 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from annealz.cli.estimate import drop_scratch, interrupted, run_estimate, settle
-from annealz.cli.kept_run import check_run, resume_kept
-from annealz.cli.options import (
-    Base,
-    Chains,
-    CheckpointSeconds,
-    Exact,
-    Force,
-    Json,
-    Map,
-    Marginal,
-    MaxSeconds,
-    Mnist,
-    Model,
-    Out,
-    Quiet,
-    Resample,
-    Schedule,
-    SecondOpinion,
-    Seed,
-    Steps,
-    Strict,
-    TargetStdErr,
-    TwoSided,
-)
+from annealz.cli.estimate import resuming_command
+from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
 from annealz.cli.progress import show_progress
-from annealz.cli.show import show_result
-from annealz.core.names import DEFAULT_MODEL, DEFAULT_SCHEDULE, packaged_models
+from annealz.cli.run import (
+    chains_of,
+    drop_scratch,
+    exit_if_unreliable,
+    interrupted,
+    open_client,
+    settle,
+)
+from annealz.cli.show import sheet_of, show_sheet
+from annealz.core.errors import InputError
+from annealz.core.names import packaged_models
 from annealz.io.storage.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy as np
-
 
 __all__ = ["likelihood"]
 
 _TABLES = (".npy", ".csv")
 
 
-def likelihood(
-    model: Model = DEFAULT_MODEL,
-    data: Annotated[
+@command(
+    MODEL,
+    argument(
+        "examples",
         str | None,
-        typer.Argument(
-            help="mnist-test (default for models of MNIST), mnist, a file of rows (npy, npz, IDX), or "
-            "aligned sequences in FASTA.",
-            show_default=False,
-        ),
-    ] = None,
-    alphabet: Annotated[
+        None,
+        "mnist-test (default for models of MNIST), mnist, a file of rows (npy, npz, IDX), or aligned "
+        "sequences in FASTA.",
+        metavar="DATA",
+        show_default=False,
+    ),
+    option(
+        "alphabet",
         str | None,
-        typer.Option(
-            help="Of sequences: protein, rna, dna, or the letters in the order of their states.",
-            show_default=False,
-        ),
-    ] = None,
-    schedule: Schedule = DEFAULT_SCHEDULE,
-    steps: Steps = None,
-    chains: Chains = None,
-    seed: Seed = 0,
-    names: Map = None,
-    base: Base = "auto",
-    marginal: Marginal = None,
-    target_std_err: TargetStdErr = None,
-    max_seconds: MaxSeconds = None,
-    two_sided: TwoSided = False,
-    second_opinion: SecondOpinion = True,
-    resample: Resample = None,
-    exact: Exact = False,
-    conservative: Annotated[
+        None,
+        "Of sequences: protein, rna, dna, or the letters in the order of their states.",
+        show_default=False,
+    ),
+    *shared("method"),
+    *request_options(),
+    option(
+        "conservative",
         bool,
-        typer.Option("--conservative", help="Also compute a lower bound, by reverse annealing."),
-    ] = False,
-    per_example: Annotated[
-        Path | None, typer.Option(help="Write log p(v) of every example (npy, csv).")
-    ] = None,
-    run: Annotated[
-        Path | None, typer.Option(help="Take log Z from the run in this folder, done or not.")
-    ] = None,
-    mnist: Mnist = None,
-    out: Out = None,
-    force: Force = False,
-    checkpoint_seconds: CheckpointSeconds = 15.0,
-    strict: Strict = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
+        False,
+        "Also compute a lower bound, by reverse annealing.",
+        "--conservative",
+    ),
+    option("per_example", Path | None, None, "Write log p(v) of every example (npy, csv)."),
+    *shared(
+        *("map", "exact", "run", "mnist", "out", "force", "checkpoint_seconds", "cluster"),
+        *("strict", "as_json", "quiet"),
+    ),
+    examples="""
+        annealz likelihood mnist-pcd-500
+        annealz likelihood model.npz rows.npy --conservative
+        annealz likelihood potts.npz sequences.fasta --per-example p.csv
+    """,
+)
+def likelihood(options: Options) -> None:
     """Mean log-likelihood of DATA under MODEL, with the error of log Z and that of the data apart."""
-    from annealz.methods.folder import RunFolder
     from annealz.models.formats.load import read_model
     from annealz.models.formats.naming import MappedFile
     from annealz.results.examples import read_examples
     from annealz.results.likelihood import check_conservative, log_likelihood
 
-    model = MappedFile.of(model, names)
-    target, meta = read_model(model)
-    chosen = data or _default_data(model, meta)
-    if conservative:
-        check_conservative(target)
-    if per_example is not None:
-        _check_table(per_example, force)
-    making: dict[str, Any] = {
-        "schedule": schedule,
-        "num_steps": steps,
-        "num_chains": chains,
-        "seed": seed,
-        "base": base,
-        "marginal": marginal,
-        "target_std_err": target_std_err,
-        "max_seconds": max_seconds,
-        "two_sided": two_sided,
-        "second_opinion": second_opinion,
-        "resample": resample,
-    }
-    if run is not None:
-        check_run(run, target, {**making, "exact": exact, "out": out})
-    examples = read_examples(chosen, target, alphabet=alphabet, mnist=mnist)
-    words = ["annealz", "likelihood", model, *([] if data is None else [data])]
-    words += [] if names is None else ["--map", names]
-    words += [] if alphabet is None else ["--alphabet", alphabet]
-    words += ["--conservative"] if conservative else []
-    words += [] if per_example is None else ["--per-example", str(per_example)]
-    words += [] if mnist is None else ["--mnist", str(mnist)]
-    go_on = f"{shlex.join(words)} --run"
-    if run is None:
-        estimate, folder = run_estimate(
-            model,
-            out,
-            quiet,
-            exact=exact,
-            go_on=go_on,
-            force=force,
-            checkpoint_seconds=checkpoint_seconds,
-            **making,
-        )
-    else:
-        estimate, folder = resume_kept(run, quiet, go_on), RunFolder(run)
+    options.model = MappedFile.of(options.model, options.map)
+    model, meta = read_model(options.model)
+    data = options.examples or _default_data(options.model, meta)
+    if options.conservative:
+        check_conservative(model)
+    if options.per_example is not None:
+        _check_table(options.per_example, options.force)
+    examples = read_examples(data, model, alphabet=options.alphabet, mnist=options.mnist)
+    go_on = resuming_command(options)
+    with open_client(options) as client:
+        estimate, store = chains_of(options, client, model, go_on)
     try:
-        with show_progress(quiet or not conservative) as progress:
+        with show_progress(options.quiet or not options.conservative) as progress:
             result = log_likelihood(
-                target,
+                model,
                 examples.rows,
                 estimate=estimate,
-                conservative=conservative,
+                conservative=options.conservative,
                 data_name=examples.name,
                 on_progress=progress,
             )
-        show_result(result, as_json, "log-likelihood")
-        if per_example is not None:
-            _save_table(result.log_likelihoods, per_example, examples.labels)
+        sheet = sheet_of(result, "log-likelihood")
+        show_sheet(sheet, options.as_json)
+        if options.per_example is not None:
+            _save_table(result.log_likelihoods, options.per_example, examples.labels)
     except KeyboardInterrupt:
-        raise interrupted(folder, go_on, is_kept=True) from None
+        raise interrupted(store, go_on, is_kept=store is not None) from None
     except ValueError:
-        if run is None:
-            drop_scratch(folder)
+        drop_scratch(store)
         raise
-    settle(estimate, folder)
+    settle((estimate, store))
+    exit_if_unreliable(options, sheet)
 
 
 def _default_data(model: str, meta: dict[str, Any]) -> str:
-    """MNIST's test split, for a model that was trained on its training split."""
+    """Return MNIST's test split for a model that was trained on its training split."""
     trained_on = (meta.get("training") or {}).get("data", {}).get("name", "")
     if model in packaged_models() or trained_on in ("mnist", "mnist-train"):
         return "mnist-test"
@@ -184,11 +125,15 @@ def _check_table(path: Path, force: bool) -> None:
     if not path.parent.is_dir():
         raise ValueError(f"the file {path} is to go to a folder that does not exist.")
     if path.exists() and not force:
-        raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
+        raise InputError(
+            "per_example",
+            f"names {path}, which exists",
+            remedy="choose another name, or overwrite it with {force=True}",
+        )
 
 
-def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None = None) -> None:
-    """One value per example, in their order; a table has their labels too, where they have any."""
+def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None) -> None:
+    """Write one value per example, in their order, and their labels if they have any."""
     import numpy as np
 
     if path.suffix == ".npy":
@@ -196,17 +141,13 @@ def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None =
         np.save(buffer, values, allow_pickle=False)
         content: bytes | str = buffer.getvalue()
     else:
-        content = _csv(values, labels)
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["example", "log_likelihood", *([] if labels is None else ["name"])])
+        for i, value in enumerate(values.tolist()):
+            writer.writerow([i, repr(value), *([] if labels is None else [labels[i]])])
+        content = text.getvalue()
     try:
         write_atomic(path, content)
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror or error}.") from error
-
-
-def _csv(values: np.ndarray, labels: tuple[str, ...] | None) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["example", "log_likelihood", *([] if labels is None else ["name"])])
-    for i, value in enumerate(values.tolist()):
-        writer.writerow([i, repr(value), *([] if labels is None else [labels[i]])])
-    return text.getvalue()

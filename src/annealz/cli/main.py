@@ -8,84 +8,22 @@ import functools
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from annealz.cli import strict
-from annealz.cli.compare import compare
-from annealz.cli.doctor import doctor
-from annealz.cli.entropy import entropy
-from annealz.cli.estimate import estimate
-from annealz.cli.evidence import evidence
+from annealz.cli import estimate, likelihood, tools  # noqa: F401 - they register commands
 from annealz.cli.help import Command, show_no_types
-from annealz.cli.likelihood import likelihood
-from annealz.cli.models import models
+from annealz.cli.options import COMMANDS
 from annealz.cli.plain import speak_plainly
-from annealz.cli.report import report
-from annealz.cli.resume import resume
-from annealz.cli.schedule import schedule
 from annealz.cli.signals import answer_signals, status_at_end
-from annealz.cli.train import train
+from annealz.core.errors import InputError
 from annealz.core.kept_programs import keep_programs
+from annealz.diagnostics.findings import in_options, option_of
 
 __all__ = ["app", "main"]
-
-_EXAMPLES: dict[Callable[..., None], str] = {
-    estimate: """
-        annealz estimate
-        annealz estimate model.npz --steps 20000 --chains 2000 --out run
-        annealz estimate model.npz --target-std-err 0.02 --json
-        annealz estimate model.npz --two-sided --report page.html
-        annealz estimate model.npz --method exchange --out run
-        annealz estimate module:name --method nested
-        annealz estimate network.uai --evidence network.uai.evid --log10
-    """,
-    evidence: """
-        annealz evidence my_models:line
-        annealz evidence my_models:line my_models:parabola
-        annealz evidence analysis/models.py:line --target-std-err 0.05 --json
-    """,
-    resume: """
-        annealz resume run
-        annealz resume digits.training
-    """,
-    schedule: """
-        annealz schedule model.npz -o s.json
-        annealz estimate model.npz --schedule s.json
-    """,
-    compare: """
-        annealz compare model.npz
-        annealz compare mnist-cd25-20 --schedules linear,mixing --steps 2000
-    """,
-    likelihood: """
-        annealz likelihood mnist-pcd-500
-        annealz likelihood model.npz rows.npy --conservative
-        annealz likelihood potts.npz sequences.fasta --per-example p.csv
-    """,
-    entropy: """
-        annealz entropy mnist-pcd-20
-        annealz entropy lattice.npz --steps 2000 --json
-    """,
-    train: """
-        annealz train mnist -o digits.npz
-        annealz train rows.npy -o model.npz --hidden 100 --series 5000
-    """,
-    report: """
-        annealz report run
-        annealz report run -o page.html
-    """,
-    models: """
-        annealz models
-        annealz models --json
-    """,
-    doctor: """
-        annealz doctor
-        annealz doctor --json
-    """,
-}
 
 _INTERRUPTED = "annealz: interrupted."
 
@@ -110,10 +48,8 @@ app = typer.Typer(
     help="Log partition functions by annealed importance sampling.",
     epilog="See 'annealz COMMAND --help' for the options of a command, with examples.",
 )
-for _command, _lines in _EXAMPLES.items():
-    _shown = "\n".join(f"$ {line.strip()}" for line in _lines.strip().splitlines())
-    _rules = "\n\nSchedules:\n\n{rules}" if _command is schedule else ""
-    app.command(cls=Command, epilog=f"Examples:\n\n{_shown}{_rules}")(_command)
+for _command in COMMANDS:
+    app.command(cls=Command, epilog=_command.epilog)(_command.function)
 
 
 def _version(wanted: bool) -> None:
@@ -136,22 +72,21 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
     speak_plainly()
-    strict.reset()
     if arguments is None:
         answer_signals()
         keep_programs()
-    status = _status(sys.argv[1:] if arguments is None else list(arguments))
+    status = run(sys.argv[1:] if arguments is None else list(arguments))
     if arguments is None:
         gc.freeze()  # the interpreter would look for cycles in all of JAX once more, for a second
     sys.exit(status_at_end(status))
 
 
-def _status(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:
+    """Run a command and return its exit status."""
     try:
-        ended = _group()(arguments, prog_name="annealz", standalone_mode=False, obj=arguments)
-        status = int(ended or 0)
+        status = int(_group()(arguments, prog_name="annealz", standalone_mode=False) or 0)
         sys.stdout.flush()
-        return status or strict.status()
+        return status
     except (KeyboardInterrupt, typer.Abort):
         print(_INTERRUPTED, file=sys.stderr)
         return 130
@@ -163,11 +98,9 @@ def _status(arguments: list[str]) -> int:
         raise
     except MemoryError:
         return _fail("not enough memory: take fewer chains or smaller batches.")
-    except ValueError as error:
-        from annealz.cli.spoken import in_words_of_options
-
-        return _fail(in_words_of_options(str(error), _option_names()))
-    except OSError as error:
+    except InputError as error:
+        return _fail(error.written(_written))
+    except (ValueError, OSError) as error:
         return _fail(str(error))
     except Exception as error:
         usage = getattr(error, "format_message", None)  # typer's usage errors
@@ -179,18 +112,24 @@ def _status(arguments: list[str]) -> int:
 
 @functools.cache
 def _group() -> Any:
-    """All commands: typer takes longer to make them than most of them to refuse their input."""
+    """Make all commands, once: typer takes longer for it than most of them to refuse their input."""
     return typer.main.get_command(app)
 
 
-def _option_names() -> set[str]:
-    """Of all commands."""
-    parameters = [one for command in _group().commands.values() for one in command.params]
-    return {name for one in parameters for name in one.opts if name.startswith("--")}
+def _written(name: str) -> str:
+    """Write a parameter, or one with a value, as the command line does."""
+    name, equals, value = name.partition("=")
+    if name == "model":
+        return "MODEL"
+    return (
+        in_options(name, {"True": True, "False": False}.get(value, value))
+        if equals
+        else option_of(name)
+    )
 
 
 def _unheard() -> int:
-    """Nobody reads on, as in `annealz models | head -1`: no complaint, and nothing left to be flushed."""
+    """Leave quietly where nobody reads on, as in `annealz models | head -1`."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,11 +1,12 @@
 """The options of commands: those of requests from their fields, and those that say where and how.
 
-A command is a function of one namespace that holds the values of its options. `help.py` fills in what stands
-in braces.
+A command is a function of one namespace that holds the values of its options. `help.py` fills in what
+stands in braces.
 """
 
 import dataclasses
 import inspect
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperArgument
 
 from annealz.core.names import BASES, DEFAULT_MODEL, KERNELS, MARGINALS, METHODS, packaged_models
 from annealz.diagnostics.findings import option_of
@@ -21,10 +23,33 @@ from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.exchange.request import ExchangeRequest
 from annealz.methods.nested.request import NestedRequest
 
-__all__ = ["MODEL", "Options", "argument", "as_command", "completes", "given_words", "option", "request_options", "shared"]
+__all__ = [
+    "COMMANDS",
+    "MODEL",
+    "Options",
+    "argument",
+    "command",
+    "given_names",
+    "given_words",
+    "option",
+    "request_options",
+    "shared",
+]
 
 Options = types.SimpleNamespace
 """The values of the options of a command, by name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Command:
+    """What typer makes a command of."""
+
+    function: Callable[..., None]
+    epilog: str
+
+
+COMMANDS: list[_Command] = []
+"""All commands, in the order of the help."""
 
 _REQUESTS = (AnnealingRequest, ExchangeRequest, NestedRequest)
 _NAMES: dict[str, Callable[[], Iterable[str]]] = {
@@ -33,15 +58,37 @@ _NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "marginal": lambda: MARGINALS,
     "kernel": lambda: KERNELS,
 }
-_TYPES: dict[str, Any] = {"data": Path, "along": str, "draws": str, "base": str, "kernel": str}
+_TYPES: dict[str, Any] = {"data": Path}  # of fields that take any object in Python; others are text
+
+
+def command(
+    *parameters: inspect.Parameter, examples: str, more: str = ""
+) -> Callable[[Callable[[Options], None]], Callable[[Options], None]]:
+    """Register a function of `Options` as a command with these parameters."""
+    lines = "\n".join(f"$ {line}" for line in textwrap.dedent(examples).strip().splitlines())
+
+    def register(function: Callable[[Options], None]) -> Callable[[Options], None]:
+        def run(context: typer.Context, **values: Any) -> None:
+            function(Options(context=context, **values))
+
+        first = inspect.Parameter(
+            "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+        )
+        names = [first, *parameters]
+        run.__signature__ = inspect.Signature(names)  # pyright: ignore[reportFunctionMemberAccess]
+        run.__annotations__ = {one.name: one.annotation for one in names}
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        COMMANDS.append(_Command(run, f"Examples:\n\n{lines}{more}"))
+        return function
+
+    return register
 
 
 def option(
     name: str, kind: Any, default: Any, help: str, *flags: str, **more: Any
 ) -> inspect.Parameter:
     """Return an option; `more` goes to typer."""
-    info = typer.Option(*flags, help=help, **more)
-    return _parameter(name, kind, default, info)
+    return _parameter(name, kind, default, typer.Option(*flags, help=help, **more))
 
 
 def argument(name: str, kind: Any, default: Any, help: str, **more: Any) -> inspect.Parameter:
@@ -55,24 +102,25 @@ def _parameter(name: str, kind: Any, default: Any, info: Any) -> inspect.Paramet
     )
 
 
-def completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     """Return what a shell completes a word to: these names, or files if none of them begins like it."""
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
-def request_options(*requests: type, without: Iterable[str] = ()) -> list[inspect.Parameter]:
-    """Return the options of these requests, each once."""
+def request_options(*requests: type) -> list[inspect.Parameter]:
+    """Return the options of these requests, by default of all methods, each once."""
     options: dict[str, inspect.Parameter] = {}
     for request in requests or _REQUESTS:
-        for field in dataclasses.fields(request):
+        hints = typing.get_type_hints(request)
+        fields = dataclasses.fields(request)
+        for field in sorted(fields, key=lambda one: one.name not in request.__annotations__):
             if field.metadata.get("help") and field.metadata["is_in_cli"]:
-                options.setdefault(field.name, _request_option(request, field))
-    return [one for name, one in options.items() if name not in without]
+                options.setdefault(field.name, _request_option(field, hints[field.name]))
+    return list(options.values())
 
 
-def _request_option(request: type, field: Any) -> inspect.Parameter:
-    hint = typing.get_type_hints(request)[field.name]
-    kind = _TYPES.get(field.name, str if hint is Any else hint)
+def _request_option(field: Any, hint: Any) -> inspect.Parameter:
+    kind = _TYPES.get(field.name, str) if hint is Any else hint
     if field.default is None and hint is Any:
         kind = kind | None
     flags = [option_of(field.name)]
@@ -80,7 +128,8 @@ def _request_option(request: type, field: Any) -> inspect.Parameter:
         flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
     words = field.metadata["help"].replace("{bases}", ", ".join(BASES))
     words = words.replace("{marginals}", ", ".join(MARGINALS))
-    more = {"autocompletion": completes(_NAMES[field.name])} if field.name in _NAMES else {}
+    names = _NAMES.get(field.name)
+    more = {} if names is None else {"autocompletion": _completes(names)}
     return option(field.name, kind, field.default, words, *flags, **more)
 
 
@@ -89,27 +138,34 @@ MODEL = argument(
     str,
     DEFAULT_MODEL,
     "Packaged name (see 'annealz models'), model file ({suffixes}), or module:name of a Python object.",
-    autocompletion=completes(packaged_models),
-)
-METHOD = option(
-    "method",
-    str,
-    METHODS[0],
-    "annealing; exchange: replica exchange between values of beta; nested: nested sampling.",
-    autocompletion=completes(lambda: METHODS),
+    metavar="MODEL",
+    autocompletion=_completes(packaged_models),
 )
 _SHARED = [
-    METHOD,
     option(
-        "names",
+        "method",
+        str,
+        METHODS[0],
+        "annealing; exchange: replica exchange between values of beta; nested: nested sampling.",
+        autocompletion=_completes(lambda: METHODS),
+    ),
+    option(
+        "map",
         str | None,
         None,
         "What the arrays of the file are called: weights=W.T,hidden_bias=bh,visible_bias=bv.",
-        "--map",
         metavar="NAMES",
     ),
     option("evidence", Path | None, None, "Observed variables of a UAI network: an evid file."),
-    option("exact", bool, False, "Compute the exact log Z too, by enumeration or contraction.", "--exact"),
+    option(
+        "exact",
+        bool,
+        False,
+        "Compute the exact log Z too, by enumeration or contraction.",
+        "--exact",
+    ),
+    option("run", Path | None, None, "Take the chains of the run in this folder, done or not."),
+    option("mnist", Path | None, None, "Folder with the MNIST files (else fetched once)."),
     option("out", Path | None, None, "Folder for checkpoints and results."),
     option("force", bool, False, "Overwrite what is there.", "--force"),
     option("checkpoint_seconds", float, 15.0, "Seconds between checkpoints.", min=0),
@@ -119,10 +175,6 @@ _SHARED = [
         None,
         "Dask workers that compute: tcp://host:8786, a scheduler file, or local processes, like 4.",
         metavar="WHERE",
-    ),
-    option("mnist", Path | None, None, "Folder with the MNIST files (else fetched once)."),
-    option(
-        "run", Path | None, None, "Take the chains of the run in this folder, done or not."
     ),
     option("plot", Path | None, None, "Write a picture (png, pdf, svg)."),
     option("report", Path | None, None, "Write an HTML page that holds all of it."),
@@ -138,33 +190,22 @@ def shared(*names: str) -> list[inspect.Parameter]:
     return [one for one in _SHARED if one.name in names]
 
 
-def as_command(
-    function: Callable[[Options], None], parameters: list[inspect.Parameter]
-) -> Callable[..., None]:
-    """Return the function that typer makes a command of."""
-
-    def command(context: typer.Context, **values: Any) -> None:
-        function(Options(context=context, **values))
-
-    first = inspect.Parameter(
-        "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
-    )
-    names = [first, *parameters]
-    command.__signature__ = inspect.Signature(names)  # pyright: ignore[reportFunctionMemberAccess]
-    command.__annotations__ = {one.name: one.annotation for one in names}
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    return command
+def given_names(context: typer.Context) -> list[str]:
+    """Return the names of the parameters that were typed."""
+    names = [str(parameter.name) for parameter in context.command.params]
+    return [
+        n for n in names if getattr(context.get_parameter_source(n), "name", "") == "COMMANDLINE"
+    ]
 
 
 def given_words(context: typer.Context, without: Iterable[str]) -> list[str]:
-    """Return the command as it was given, without these options."""
-    words = ["annealz", str(context.info_name)]
+    """Return the command as it was typed, without these parameters."""
+    words, names = ["annealz", str(context.info_name)], {*given_names(context)} - {*without}
     for parameter in context.command.params:
-        name = str(parameter.name)
-        source, value = context.get_parameter_source(name), context.params.get(name)
-        if name in without or value is None or source is None or source.name != "COMMANDLINE":
+        if parameter.name not in names:
             continue
-        if isinstance(parameter, typer.core.TyperArgument):
+        value = context.params[parameter.name]
+        if isinstance(parameter, TyperArgument):
             words += [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
         elif isinstance(value, bool):
             words.append((parameter.opts if value else parameter.secondary_opts)[0])

@@ -1,51 +1,47 @@
-"""The result on stdout: a table for people, one JSON object for programs."""
+"""Results on stdout: a table for people, one JSON object for programs; pictures and pages in files."""
+
+from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from annealz.cli import strict
-
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure, SubFigure
+    from annealz.cli.options import Options
+    from annealz.diagnostics.sheet import Row, Sheet
 
 __all__ = [
-    "Result",
-    "check_page",
+    "check_outputs",
     "check_plot",
     "open_console",
     "save_figure",
     "save_pages",
-    "show_messages",
-    "show_result",
+    "sheet_of",
     "show_rows",
+    "show_sheet",
+    "show_table",
+    "with_log10",
 ]
 
 _STATUS_STYLES = {"ok": "bold green", "unreliable": "bold red"}
-_WORDS = ("model", "parameter", "status")  # columns that hold no numbers
+_WORDS = (
+    "model",
+    "parameter",
+    "status",
+    "schedule",
+    "training",
+    "units",
+)  # columns without numbers
 _BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 _WIDE = 1000  # columns where nobody looks: lines of a file are not wrapped
-
-
-class Result(Protocol):
-    """What can be shown."""
-
-    def rows(self) -> list[tuple[str, str]]: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-class Pictured(Protocol):
-    """What has a picture and a page."""
-
-    def plot(self) -> "Figure": ...
-    def report(self, path: str | Path) -> None: ...
 
 
 class _Stripped:
@@ -59,36 +55,57 @@ class _Stripped:
 
 
 def open_console() -> Console:
-    """Stdout: as wide as the terminal, or as the text where there is none."""
+    """Open stdout: as wide as the terminal, or as the text where there is none."""
     console = Console()
     return console if console.is_terminal else Console(width=_WIDE, file=cast(IO[str], _Stripped()))
 
 
-def show_result(
-    result: Result, as_json: bool, highlight: str, next_command: str | None = None
-) -> None:
-    """Print a result, as one JSON object or as a table with this row in bold.
+def sheet_of(result: Any, headline: str) -> Sheet:
+    """Return what a result shows; `headline` is the label of the row that matters."""
+    from annealz.diagnostics.sheet import Sheet
+    from annealz.diagnostics.sheet import Table as Cells
+
+    if hasattr(result, "sheet"):
+        return result.sheet()
+    rows = tuple(result.rows())
+    table = None
+    if hasattr(result, "headings"):
+        table = Cells(tuple(result.table()), result.headings())
+    return Sheet(
+        name=type(result).__name__,
+        headline=next((row for row in rows if row[0] == headline), rows[0]),
+        rows=rows,
+        status=getattr(result, "status", None),
+        notes=getattr(result, "notes", result.messages),
+        table=table,
+        record=result.to_dict(),
+    )
+
+
+def show_sheet(sheet: Sheet, as_json: bool, next_command: str | None = None) -> None:
+    """Print a sheet, as one JSON object or as a table with its headline in bold.
 
     `next_command` is what to type where the result is not good enough.
     """
-    record = result.to_dict()
-    strict.judge(record)
+    from annealz.diagnostics.findings import in_options, messages_of
+
     if as_json:
-        print(json.dumps(record, allow_nan=False))
+        print(json.dumps(sheet.record, allow_nan=False))
         return
     console = open_console()
-    show_rows(console, result.rows(), highlight)
-    if hasattr(result, "headings"):  # a table of its own, such as that of rounds
-        _show_table(console, result)
-    show_messages(console, record["messages"])  # which name options
+    show_rows(console, sheet.rows, sheet.headline[0])
+    if sheet.table is not None:
+        console.print()
+        show_table(console, sheet.table.headings, sheet.table.rows)
+    _show_messages(console, messages_of(sheet.notes, in_options))
     if next_command is not None:  # to be copied, so that nothing breaks its line
         console.print(
             f"> {next_command}", style="bold", highlight=False, markup=False, soft_wrap=True
         )
 
 
-def show_rows(console: Console, rows: list[tuple[str, str]], highlight: str = "") -> None:
-    """Words and their values, below each other, this row in bold."""
+def show_rows(console: Console, rows: Iterable[Row], highlight: str = "") -> None:
+    """Print words and their values below each other, one row in bold."""
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim" if console.is_terminal else None, no_wrap=True)
     table.add_column(overflow="fold")
@@ -98,22 +115,18 @@ def show_rows(console: Console, rows: list[tuple[str, str]], highlight: str = ""
     console.print(table)
 
 
-def _show_table(console: Console, result: Any) -> None:
+def show_table(console: Console, headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """Print a table, columns of numbers to the right."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim" if console.is_terminal else "")
-    for heading in result.headings():
-        table.add_column(heading, justify=_justified(heading), no_wrap=True)
-    for row in result.table():
-        table.add_row(*row)
-    console.print()
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in _WORDS else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
     console.print(table)
 
 
-def _justified(heading: str) -> Literal["left", "right"]:
-    return "left" if heading in _WORDS else "right"
-
-
-def show_messages(console: Console, messages: Iterable[str]) -> None:
-    """One line each in a pipe, wrapped at words in a terminal."""
+def _show_messages(console: Console, messages: Iterable[str]) -> None:
+    """Print one line each in a pipe, wrapped at words in a terminal."""
     for message in messages:
         if not console.file.isatty():
             console.print(Text(f"! {message}", "yellow"), soft_wrap=True)
@@ -121,6 +134,30 @@ def show_messages(console: Console, messages: Iterable[str]) -> None:
         table = Table(show_header=False, box=None, padding=0, pad_edge=False, style="yellow")
         table.add_row(Text("! ", "yellow"), Text(message, "yellow"))
         console.print(table)
+
+
+def with_log10(sheet: Sheet) -> Sheet:
+    """Return the sheet with log10 Z too."""
+    import dataclasses
+
+    names = {"log10_z": "log_z", "log10_std_err": "std_err", "exact_log10_z": "exact_log_z"}
+    values = {new: sheet.record.get(old) for new, old in names.items()}
+    values = {new: None if v is None else v / math.log(10) for new, v in values.items()}
+    error, exact = values["log10_std_err"], values["exact_log10_z"]
+    text = f"{values['log10_z']:.5f} ± " + ("unknown" if error is None else f"{error:.5f}")
+    text += "" if exact is None else f" (exact {exact:.5f})"
+    place = 1 + [label for label, _ in sheet.rows].index("log Z")
+    rows = (*sheet.rows[:place], ("log10 Z", text), *sheet.rows[place:])
+    return dataclasses.replace(sheet, rows=rows, record=sheet.record | values)
+
+
+def check_outputs(options: Options) -> None:
+    """Refuse a picture or a page that could not be written, before the work is done."""
+    check_plot(getattr(options, "plot", None))
+    if options.report is not None:
+        from annealz.views.report import check_report
+
+        check_report(options.report)
 
 
 def check_plot(path: Path | None) -> None:
@@ -136,32 +173,22 @@ def check_plot(path: Path | None) -> None:
         raise ValueError(f"the picture {path} is to go to a folder that does not exist.")
 
 
-def check_page(path: Path | None) -> None:
-    """Refuse a report that could not be written, before the work is done."""
-    if path is not None:
-        from annealz.views.report import check_report
-
-        check_report(path)
-
-
-def save_pages(result: Pictured, plot: Path | None, report: Path | None, as_json: bool) -> None:
-    """The picture and the report that are wanted; one that cannot be written does not stop the other."""
+def save_pages(options: Options, result: Any) -> None:
+    """Write the picture and the page that are wanted; if one cannot be written, the other is."""
+    plot = getattr(options, "plot", None)
     try:
         if plot is not None:
             save_figure(result.plot(), plot)
     finally:
-        if report is not None:
-            result.report(report)
-            if not as_json:
-                print(f"report: {report}")
+        if getattr(options, "report", None) is not None:
+            result.report(options.report)
+            if not options.as_json:
+                print(f"report: {options.report}")
 
 
-def save_figure(figure: "Figure | SubFigure", path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
     """Write a picture."""
-    from matplotlib.figure import Figure
-
     try:
-        assert isinstance(figure, Figure)
         figure.savefig(path, dpi=150)
     except OSError as error:
         raise ValueError(f"cannot write the picture {path}: {error.strerror or error}.") from error

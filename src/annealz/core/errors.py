@@ -4,10 +4,13 @@ Python and the command line call a parameter by different names (`num_steps`, `-
 data: whoever shows the error writes it.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["InputError"]
+
+_NAME = re.compile(r"\{([a-z_]+(?:=\w*)?)\}")
 
 
 class InputError(ValueError):
@@ -15,10 +18,11 @@ class InputError(ValueError):
 
     Parameters
     ----------
-    parameter : the name of the argument, as in Python
+    parameter : the name of the argument, as in Python; empty if the sentence begins with something else
     requirement : what it must be, as the rest of a sentence that begins with the name
     given : what it was; left out of the sentence by default
-    remedy : what to do instead; other parameters stand in braces, as in "leave out {num_chains}"
+    remedy : what to do instead; other parameters stand in braces, as in "leave out {num_chains}" or
+        "give {force=True}"
 
     Examples
     --------
@@ -37,20 +41,13 @@ class InputError(ValueError):
         self.remedy = remedy
         super().__init__(self.written(str))
 
+    def __reduce__(self):  # workers of a cluster send it
+        return type(self), (self.parameter, self.requirement, self.given, self.remedy)
+
     def written(self, name_of: Callable[[str], str]) -> str:
         """Return the sentence with the names that a medium has for parameters."""
-        names = _Names(name_of)
         got = "" if self.given is ... else f", got {self.given!r}"
-        remedy = f": {self.remedy.format_map(names)}" if self.remedy else ""
-        return f"{name_of(self.parameter)} {self.requirement.format_map(names)}{got}{remedy}."
-
-
-class _Names(dict):
-    """Names of parameters as a medium writes them, for `str.format_map`."""
-
-    def __init__(self, name_of: Callable[[str], str]):
-        super().__init__()
-        self._name_of = name_of
-
-    def __missing__(self, name: str) -> str:
-        return self._name_of(name)
+        words = f"{{{self.parameter}}} {self.requirement}" if self.parameter else self.requirement
+        remedy = f": {self.remedy}" if self.remedy else ""
+        words, remedy = (_NAME.sub(lambda name: name_of(name[1]), text) for text in (words, remedy))
+        return f"{words}{got}{remedy}."

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from annealz.kernels.hmc import HMC as HMC
     from annealz.kernels.hmc import MALA as MALA
     from annealz.kernels.metropolis import RandomWalk as RandomWalk
-    from annealz.kernels.metropolised import Metropolised as Metropolised
     from annealz.kernels.unit_gibbs import UnitGibbs as UnitGibbs
 else:
     __getattr__ = later(
@@ -28,7 +27,6 @@ else:
             "hais": "HAIS",
             "hmc": "HMC MALA",
             "metropolis": "RandomWalk",
-            "metropolised": "Metropolised",
             "unit_gibbs": "UnitGibbs",
         },
     )

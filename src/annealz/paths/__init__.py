@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from annealz.paths.lattice import LatticePath as LatticePath
     from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
     from annealz.paths.layers import LayerPath as LayerPath
-    from annealz.paths.moment_gaussian import GaussianMomentPath as GaussianMomentPath
     from annealz.paths.pair_tables import PairTablePath as PairTablePath
     from annealz.paths.pairs import PairPath as PairPath
     from annealz.paths.phase import PhasePath as PhasePath
-    from annealz.paths.q_path import QPath as QPath
     from annealz.paths.tempered import TemperedPath as TemperedPath
 else:
     __getattr__ = later(
@@ -28,11 +26,9 @@ else:
             "geometric": "GeometricPath",
             "lattice": "LatticePath",
             "layers": "AbstractLayerPath LayerPath",
-            "moment_gaussian": "GaussianMomentPath",
             "pair_tables": "PairTablePath",
             "pairs": "PairPath",
             "phase": "PhasePath",
-            "q_path": "QPath",
             "tempered": "TemperedPath",
         },
     )

@@ -25,7 +25,7 @@ from annealz.core.versions import versions
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.findings import Note
-from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table
+from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table, data_frame
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
 from annealz.engine.cluster.current import current_cluster, side_by_side
@@ -34,6 +34,7 @@ from annealz.engine.progress import Progress
 from annealz.io.reading.fields import list_of, optional, text, whole
 from annealz.io.registry.schedules import SCHEDULES, described
 from annealz.kernels.abstract import AbstractKernel
+from annealz.methods.estimate import reproduction_sections
 from annealz.methods.problem import Problem, choose_problem
 from annealz.methods.request import PathRequest, option
 from annealz.models.abstract import AbstractModel
@@ -126,6 +127,25 @@ class Contender(Judged):
             "status": self.status.value,
         }
 
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a pandas table."""
+        low, high = self.variance_interval()
+        return {
+            "schedule": self.name,
+            "log_z": self.log_z,
+            "std_err": self.std_err,
+            "status": self.status.value,
+            "mean_ess": self.ess.mean(),
+            "least_ess": self.ess.min(),
+            "largest_ess": self.ess.max(),
+            "variance": self.variance.mean(),
+            "variance_low": low,
+            "variance_high": high,
+            "num_steps": self.num_steps,
+            "pilot_sweeps": self.sweeps["pilot"],
+            "main_sweeps": self.sweeps["main"],
+        }
+
     def row(self, exact_log_z: float | None) -> tuple[str, ...]:
         """Return a row of a table, for people."""
         gap = "–"
@@ -208,7 +228,7 @@ class Comparison(Result):
             name="Comparison",
             title=f"Schedules compared on {self.model}",
             headline=headline,
-            rows=(*rows.items(), headline),
+            rows=[*rows.items(), headline],
             notes=self.notes,
             table=Table(headings=_HEADINGS, rows=lines),
             record={
@@ -243,18 +263,19 @@ class Comparison(Result):
             Section("Cost", [cost]),
             *reproduction_sections(
                 self.request,
-                self.model_digest,
                 self.versions,
-                model=self.model,
-                base=self.base,
+                {
+                    "model": self.model,
+                    "model digest": self.model_digest,
+                    "base": self.base,
+                    "seed": str(self.request.seed),
+                },
             ),
         )
 
     def to_pandas(self):
         """Return a pandas table of a row per schedule."""
-        from annealz.views.tables import comparison_table
-
-        return comparison_table(self)
+        return data_frame([one.columns() for one in self.contenders])
 
     def plot(self):
         """log Z with its error, and the ESS of every replicate: a matplotlib figure."""

@@ -26,7 +26,7 @@ from annealz.core.numerics import finite_or_none
 from annealz.core.random import Stream, derive_seed
 from annealz.core.text import interval_text, with_error
 from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
-from annealz.diagnostics.findings import Findings, Note, in_options, messages_of
+from annealz.diagnostics.findings import Findings, Note
 from annealz.diagnostics.sheet import Result, Sheet
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, status_of
@@ -169,8 +169,6 @@ class Entropy(Result, Judged):
                 "mean_log_density": self.mean_log_density,
                 "std_err_mean": finite_or_none(self.judgement.mean_std_err),
                 "ess": self.ess,
-                "status": self.status.value,
-                "messages": list(messages_of(self.notes, in_options)),
                 "estimate": self.estimate.to_dict(),
             },
         )

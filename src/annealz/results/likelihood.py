@@ -30,8 +30,8 @@ from annealz.api import estimate_log_z
 from annealz.core.errors import InputError
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import error_text, interval_text, with_error
-from annealz.diagnostics.findings import Finding, Kind, Note, Remedy, in_options, messages_of
-from annealz.diagnostics.sheet import Result, Row, Sheet
+from annealz.diagnostics.findings import Finding, Kind, Note, Remedy
+from annealz.diagnostics.sheet import Result, Row, Sheet, data_frame
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
@@ -209,7 +209,7 @@ class Likelihood(Result, Judged):
         return Sheet(
             name="Likelihood",
             headline=headline,
-            rows=tuple(rows),
+            rows=rows,
             status=self.status,
             notes=self.notes,
             record={
@@ -224,17 +224,14 @@ class Likelihood(Result, Judged):
                 "interval_log_z": [finite_or_none(bound) for bound in self.interval_log_z()],
                 "exact_log_likelihood": exact,
                 "conservative": record,
-                "status": self.status.value,
-                "messages": list(messages_of(self.notes, in_options)),
                 "estimate": self.estimate.to_dict(),
             },
         )
 
     def to_pandas(self):
         """Return log p*(v) and log p(v) as a pandas table, one row per example."""
-        from annealz.views.tables import likelihood_table
-
-        return likelihood_table(self)
+        columns = {"log_density": self.log_densities, "log_likelihood": self.log_likelihoods}
+        return data_frame(columns, "example")
 
     @property
     def _is_upper_bound(self) -> bool:

@@ -29,8 +29,8 @@ from scipy.special import expit, ndtri, softmax
 from annealz.core.errors import InputError
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import interval_text, with_error
-from annealz.diagnostics.findings import Doubt, Note, in_options, messages_of
-from annealz.diagnostics.sheet import Result, Sheet, Table
+from annealz.diagnostics.findings import Doubt, Note
+from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame
 from annealz.diagnostics.status import Judged, Status, check_level
 
 __all__ = ["BayesFactor", "ModelTable", "compare_models", "log_bayes_factor"]
@@ -104,10 +104,6 @@ class _Compared(Result, Judged):
         ):  # infinite errors of what has no part in it do not count
             parts = np.where(rows == 0, 0, np.abs(rows) * errors)
         return np.linalg.norm([parts[:, g].sum(1) for g in self._groups().values()], axis=0)
-
-    def _record(self) -> dict[str, Any]:
-        messages = list(messages_of(self.notes, in_options))
-        return {"status": self.status.value, "messages": messages}
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -193,7 +189,6 @@ class BayesFactor(_Compared):
                 "std_err": finite_or_none(self.std_err),
                 "interval": [finite_or_none(bound) for bound in interval],
                 "probability": self.probability,
-                **self._record(),
             },
         )
 
@@ -301,20 +296,17 @@ class ModelTable(_Compared):
             ),
             status=self.status,
             notes=self.notes,
-            table=Table(("model", "log Z", "difference", "probability", "status"), tuple(lines)),
+            table=Table(lines, ("model", "log Z", "difference", "probability", "status")),
             record={
                 "best": self.best,
                 "models": records,
                 "log_bayes_factors": [factor.to_dict() for factor in factors],
-                **self._record(),
             },
         )
 
     def to_pandas(self):
         """Return a pandas table of a row per model."""
-        from annealz.views.tables import model_table
-
-        return model_table(self)
+        return data_frame(self.sheet().record["models"])
 
 
 def log_bayes_factor(a: Any, b: Any) -> BayesFactor:

@@ -33,18 +33,11 @@ if TYPE_CHECKING:
     from annealz.engine.run import Run, Trace
     from annealz.methods.annealing.estimate import Estimate
     from annealz.methods.posterior import Posterior
-    from annealz.results.compare import Comparison
-    from annealz.results.likelihood import Likelihood
-    from annealz.results.models import ModelTable
     from annealz.schedules.schedule import Schedule
     from annealz.schedules.terrain import Terrain
 
 __all__ = [
-    "comparison_table",
-    "estimate_table",
     "estimate_tree",
-    "likelihood_table",
-    "model_table",
     "run_table",
     "schedule_table",
     "terrain_table",
@@ -58,30 +51,6 @@ def _table(columns: dict[str, Any], index: str | None = None) -> pd.DataFrame:
     pandas = need("pandas", "tables are made", "notebook")
     frame = pandas.DataFrame(columns)
     return frame if index is None else frame.rename_axis(index)
-
-
-def estimate_table(estimate: Estimate) -> pd.DataFrame:
-    """One row."""
-    low, high = estimate.interval()
-    row = {
-        "model": estimate.model,
-        "log_z": estimate.log_z,
-        "std_err": estimate.std_err,
-        "status": estimate.status.value,
-        "low": low,
-        "high": high,
-        "exact_log_z": np.nan if estimate.exact_log_z is None else estimate.exact_log_z,
-        "ess": estimate.ess,
-        "num_chains": estimate.num_chains,
-        "num_steps": estimate.num_steps,
-        "schedule": estimate.schedule.name,
-        "base": estimate.base,
-        "seed": estimate.seed,
-        "pilot_sweeps": estimate.sweeps["pilot"],
-        "main_sweeps": estimate.sweeps["main"],
-        "seconds": estimate.seconds,
-    }
-    return _table({name: [value] for name, value in row.items()})
 
 
 def run_table(run: Run) -> pd.DataFrame:
@@ -122,51 +91,6 @@ def terrain_table(terrain: Terrain) -> pd.DataFrame:
     if terrain.tau is not None:
         columns |= {"tau": terrain.tau, "tau_is_bound": terrain.tau_is_bound}
     return _table(columns)
-
-
-def comparison_table(comparison: Comparison) -> pd.DataFrame:
-    """A row a schedule."""
-    found = comparison.contenders
-    bounds = [one.variance_interval() for one in found]
-    return _table(
-        {
-            "schedule": [one.name for one in found],
-            "log_z": [one.log_z for one in found],
-            "std_err": [one.std_err for one in found],
-            "status": [one.status.value for one in found],
-            "mean_ess": [one.ess.mean() for one in found],
-            "least_ess": [one.ess.min() for one in found],
-            "largest_ess": [one.ess.max() for one in found],
-            "variance": [one.variance.mean() for one in found],
-            "variance_low": [low for low, _ in bounds],
-            "variance_high": [high for _, high in bounds],
-            "num_steps": [one.num_steps for one in found],
-            "pilot_sweeps": [one.sweeps["pilot"] for one in found],
-            "main_sweeps": [one.sweeps["main"] for one in found],
-        }
-    )
-
-
-def likelihood_table(likelihood: Likelihood) -> pd.DataFrame:
-    """One row per example."""
-    return _table(
-        {
-            "log_density": likelihood.log_densities,
-            "log_likelihood": likelihood.log_likelihoods,
-        },
-        index="example",
-    )
-
-
-def model_table(models: ModelTable) -> pd.DataFrame:
-    """One row per model, the best first."""
-    rows = models.to_dict()["models"]
-    numbers = [name for name in rows[0] if name not in ("model", "status")]
-    columns = {"model": [row["model"] for row in rows]}
-    columns |= {
-        name: [np.nan if row[name] is None else row[name] for row in rows] for name in numbers
-    }
-    return _table({**columns, "status": [row["status"] for row in rows]})
 
 
 def estimate_tree(estimate: Estimate) -> xr.DataTree:
@@ -286,7 +210,7 @@ def _attributes(estimate: Estimate) -> dict[str, Any]:
         "main_sweeps": estimate.sweeps["main"],
         "sampling_time": estimate.seconds,
         "inference_library": "annealz",
-        "inference_library_version": estimate.settings.versions["annealz"],
+        "inference_library_version": estimate.plan.versions["annealz"],
     }
 
 

@@ -13,17 +13,16 @@ import os
 import re
 import signal
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from annealz.io.reading.json_text import parse_json
-from annealz.io.reading.regular import check_regular, read_small
+from annealz.io.reading.regular import read_small
 from annealz.io.storage.optional import need
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["CONNECT_SECONDS", "Tls", "connected"]
+__all__ = ["CONNECT_SECONDS", "connected"]
 
 CONNECT_SECONDS = 10
 _CLOSE_SECONDS = 2
@@ -35,52 +34,21 @@ _LOCAL_HOST = "127.0.0.1"
 _NOTHING = logging.CRITICAL + 1  # level of a log
 
 
-class Tls(NamedTuple):
-    """Files of certificates, in PEM; without any, Dask's own configuration decides."""
-
-    ca: str | Path | None = None
-    cert: str | Path | None = None
-    key: str | Path | None = None
-
-    def security(self) -> Any:
-        """As Dask takes them; None without files."""
-        if self == Tls():
-            return None
-        for name, file in self._asdict().items():
-            if file is None:
-                raise ValueError(
-                    f"--tls-{name} is missing: TLS takes --tls-ca, --tls-cert and --tls-key together."
-                )
-            check_regular(file)
-        from distributed.security import Security
-
-        return Security(
-            tls_ca_file=str(self.ca),
-            tls_client_cert=str(self.cert),
-            tls_client_key=str(self.key),
-            require_encryption=True,
-        )
-
-
 @contextlib.contextmanager
-def connected(name: str, tls: Tls) -> "Iterator[Client]":
+def connected(name: str) -> "Iterator[Client]":
     """A client of the cluster of this name, until the context ends."""
     distributed = need("distributed", "clusters are reached", "cluster")
     _silence()
     if name.isdecimal():
-        with _local(distributed, int(name), tls) as client:
+        with _local(distributed, int(name)) as client:
             yield client
         return
     address = _address(name)
-    security = tls.security()
-    if security is not None and not address.startswith("tls://"):
-        raise ValueError(f"--tls-ca goes with an address that begins with tls://, got {address}.")
-    _check_scheduler(address, security)
+    _check_scheduler(address)
     try:
         client = distributed.Client(
             address,
             timeout=CONNECT_SECONDS,
-            security=security,
             set_as_default=False,
             name="annealz",
         )
@@ -101,12 +69,10 @@ def _silence() -> None:
 
 
 @contextlib.contextmanager
-def _local(distributed: Any, count: int, tls: Tls) -> "Iterator[Client]":
+def _local(distributed: Any, count: int) -> "Iterator[Client]":
     """Processes of this machine, which share its cores."""
     if not 1 <= count <= _MOST_LOCAL:
         raise ValueError(f"--cluster takes 1 to {_MOST_LOCAL} local processes, got {count}.")
-    if tls != Tls():
-        raise ValueError("--tls-ca goes with the address of a scheduler, not with local processes.")
     threads = max((os.cpu_count() or 1) // count, 1)
     with (
         distributed.LocalCluster(
@@ -161,7 +127,7 @@ def _address(name: str) -> str:
     return address
 
 
-def _check_scheduler(address: str, security: Any) -> None:
+def _check_scheduler(address: str) -> None:
     """Refuse an address where no scheduler answers in time, or something else does."""
     from dask import config
     from distributed.security import Security
@@ -169,7 +135,7 @@ def _check_scheduler(address: str, security: Any) -> None:
     if config.get("distributed.client.security-loader", None):
         return  # a plugin of Dask's client knows how to connect
     try:
-        options = (security or Security()).get_connection_args("client")
+        options = Security().get_connection_args("client")
     except OSError as error:  # of SSL too
         reason = str(error).partition(" (_ssl")[0]
         raise ValueError(
@@ -177,8 +143,7 @@ def _check_scheduler(address: str, security: Any) -> None:
         ) from error
     if address.startswith("tls://") and options.get("ssl_context") is None:
         raise ValueError(
-            f"{address} needs certificates: give --tls-ca, --tls-cert and --tls-key, or name them in "
-            "Dask's configuration (distributed.comm.tls)."
+            f"{address} needs certificates: name them in Dask's configuration (distributed.comm.tls)."
         )
     try:
         found = asyncio.run(_identity(address, options))

@@ -1,0 +1,420 @@
+"""`annealz compare`, `schedule`, `train`, `models` and `doctor`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import typer
+
+from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
+from annealz.cli.progress import show_labelled_progress, show_progress, show_training
+from annealz.cli.run import open_client
+from annealz.cli.show import (
+    check_outputs,
+    check_plot,
+    open_console,
+    save_figure,
+    save_pages,
+    sheet_of,
+    show_rows,
+    show_sheet,
+    show_table,
+)
+from annealz.core.names import ALGORITHMS, packaged_models
+
+__all__ = ["resume_training"]
+
+_EXTRAS = {  # package: what it is for
+    "h5py": "HDF5 files",
+    "safetensors": "safetensors files",
+    "numpyro": "NumPyro models",
+    "pymc": "PyMC models",
+    "distributed": "clusters",
+    "xarray": "to_xarray()",
+}
+_FAILED = 1
+
+
+def _of_requests(*names: str) -> list[Any]:
+    """Return these options of the requests."""
+    return [one for one in request_options() if one.name in names]
+
+
+@command(
+    MODEL,
+    option("schedules", str | None, None, "Names, separated by commas (default {compared})."),
+    option("steps", int, 10_000, "Steps of a schedule without a pilot."),
+    option("chains", int, 1000, "Chains N."),
+    option("replicates", int, 4, "Independent runs of each schedule."),
+    *_of_requests("base", "seed", "data"),
+    *shared("map", "cluster", "plot", "report", "as_json", "quiet"),
+    examples="""
+        annealz compare model.npz
+        annealz compare mnist-cd25-20 --schedules linear,mixing --steps 2000
+    """,
+)
+def compare(options: Options) -> None:
+    """Compare schedules on MODEL at equal total cost, pilots charged.
+
+    The figure goes to compare-NAME.png, unless --plot says where or --json is given.
+    """
+    from annealz.models.formats.naming import MappedFile
+    from annealz.results.compare import compare_schedules
+
+    check_outputs(options)
+    names = options.schedules
+    with open_client(options) as client, show_labelled_progress(options.quiet) as progress:
+        result = compare_schedules(
+            MappedFile.of(options.model, options.map),
+            schedules=None if names is None else [n.strip() for n in names.split(",") if n.strip()],
+            num_steps=options.steps,
+            num_chains=options.chains,
+            num_replicates=options.replicates,
+            base=options.base,
+            data=_read_data(options.data),
+            seed=options.seed,
+            client=client,
+            on_progress=progress,
+        )
+    show_sheet(sheet_of(result, "verdict"), options.as_json)
+    if options.plot is None and not options.as_json:
+        options.plot = Path(f"compare-{result.model}.png")
+    save_pages(options, result)
+    if not options.as_json:
+        print(f"figure: {options.plot}")
+
+
+def _read_data(file: Path | None) -> Any:
+    if file is None:
+        return None
+    from annealz.training.data.array import read_data
+
+    return read_data(file)
+
+
+@command(
+    MODEL,
+    *_of_requests("schedule", "num_steps"),
+    option(
+        "num_chains",
+        int,
+        1000,
+        "Chains of the run to come: they size the pilot of mixing.",
+        "--chains",
+        min=1,
+    ),
+    option("out", Path, Path("schedule.json"), "The schedule, as JSON.", "-o", "--out"),
+    *_of_requests("base", "seed", "data", "marginal"),
+    *shared("map", "force", "plot", "quiet"),
+    examples="""
+        annealz schedule model.npz -o s.json
+        annealz estimate model.npz --schedule s.json
+    """,
+    more="\n\nSchedules:\n\n{rules}",
+)
+def schedule(options: Options) -> None:
+    """Make a schedule for MODEL, with a pilot run where the rule needs one.
+
+    The picture goes beside the schedule, unless --plot says where.
+    """
+    from annealz.methods.problem import choose_problem
+    from annealz.models.formats.naming import MappedFile
+    from annealz.pilots.plan import check_schedule, plan_schedule
+
+    out, name, seed = options.out, options.schedule, options.seed
+    picture = out.with_suffix(".png") if options.plot is None else options.plot
+    check_plot(picture)
+    if picture == out:
+        raise ValueError(
+            f"{out} cannot be both the schedule and its picture: give it another ending."
+        )
+    for path in (out, picture):
+        if path.exists() and not options.force:
+            raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
+    chosen = choose_problem(
+        MappedFile.of(options.model, options.map),
+        base=options.base,
+        data=_read_data(options.data),
+        marginal=options.marginal,
+    )
+    num_steps = check_schedule(name, options.num_steps)
+    sizes = {"num_chains": options.num_chains, "seed": seed}
+    with show_progress(options.quiet) as progress:
+        problem = chosen.prepared(num_steps=num_steps, on_progress=progress, **sizes)
+        made = plan_schedule(
+            name,
+            problem.states,
+            problem.kernel,
+            num_steps=options.num_steps,
+            on_progress=progress,
+            **sizes,
+        )
+    try:
+        made.save(out)
+    except OSError as error:
+        raise ValueError(f"cannot write the schedule {out}: {error.strerror or error}.") from error
+    save_figure(made.plot().figure, picture)
+    print(f"{made.name}, {made.num_steps:,} steps: {out}, {picture}")
+    report = made.provenance
+    print(f"pilot: {report.get('pilot_sweeps', 0):,} sweeps")
+    if "predicted_gain" in report:
+        print(
+            f"J: {report['linear_cost']:.4g} linear, {report['cost']:.4g} now: under perfect mixing the "
+            f"variance of log w falls by a factor of {report['predicted_gain']:.2f}"
+        )
+    if "predicted_variance" in report:
+        more = " or more: some chains forget too slowly to be measured"
+        bound = more if report["tau_is_bound"] else ""
+        print(f"predicted variance of log w: {report['predicted_variance']:.3g}{bound}")
+
+
+@command(
+    argument(
+        "data",
+        str,
+        ...,
+        "mnist, or a file of rows in [0, 1]: npy, npz, IDX (gz or not).",
+        metavar="DATA",
+    ),
+    option("out", Path, ..., "The model file (npz) to write.", "--out", "-o"),
+    option("num_hidden", int, 20, "Hidden units.", "--hidden"),
+    option("algorithm", str, "pcd", f"{' or '.join(ALGORITHMS)}."),
+    option("gibbs_steps", int, 1, "Gibbs sweeps per update."),
+    option("num_updates", int, 250_000, "Parameter updates.", "--updates"),
+    option("learning_rate", float, 0.01, "Of the first update."),
+    option("final_learning_rate", float | None, None, "Of the last update, reached linearly."),
+    option("weight_decay", float, 0.0, "L2 weight decay, of the weights only."),
+    option("batch_size", int, 100, "Rows per update, and chains.", "--batch"),
+    *_of_requests("seed"),
+    option("series", int | None, None, "Keep the model every so many updates as well."),
+    *shared("mnist", "checkpoint_seconds", "force", "as_json", "quiet"),
+    examples="""
+        annealz train mnist -o digits.npz
+        annealz train rows.npy -o model.npz --hidden 100 --series 5000
+    """,
+)
+def train(options: Options) -> None:
+    """Train an RBM on DATA by contrastive divergence.
+
+    Checkpoints, and the models of --series, go to the folder FILE.training beside the model file.
+    """
+    import dataclasses
+
+    from annealz.training.data.source import DataSource
+    from annealz.training.job import train_to_file, training_store
+    from annealz.training.settings import Settings
+
+    names = [field.name for field in dataclasses.fields(Settings)]
+    settings = Settings(**{name: getattr(options, name) for name in names})
+    source = DataSource.of(options.data, options.mnist)
+
+    def work(on_progress: Any) -> Any:
+        return train_to_file(
+            source,
+            settings,
+            options.out,
+            series=options.series,
+            force=options.force,
+            checkpoint_seconds=options.checkpoint_seconds,
+            on_progress=on_progress,
+        )
+
+    _train(work, training_store(options.out), options)
+
+
+def resume_training(options: Options) -> None:
+    """Resume the training in a folder."""
+    from annealz.io.store import Store
+    from annealz.training import job
+
+    def work(on_progress: Any) -> Any:
+        return job.resume_training(options.folder, on_progress=on_progress)
+
+    _train(work, Store(options.folder), options)
+
+
+def _train(work: Callable[[Any], Any], store: Any, options: Options) -> None:
+    try:
+        with show_training(options.quiet) as progress:
+            outcome = work(progress)
+    except KeyboardInterrupt:
+        if store.holds_run:
+            words = f"interrupted; resume with: annealz resume {store.path}"
+        else:
+            words = "interrupted, and nothing was saved."
+        print(f"annealz: {words}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    show_sheet(sheet_of(outcome, "model"), options.as_json)
+
+
+@command(
+    *shared("as_json"),
+    examples="""
+        annealz models
+        annealz models --json
+    """,
+)
+def models(options: Options) -> None:
+    """List the packaged models."""
+    from annealz.models.formats.load import load_binary
+
+    found = {name: load_binary(name) for name in packaged_models()}
+    if options.as_json:
+        rows = [
+            {
+                "name": name,
+                "num_hidden": model.num_hidden,
+                "num_visible": model.num_visible,
+                "exact_log_z": meta.get("exact_log_z"),
+                "training": meta.get("training"),
+                "digest": model.digest,
+            }
+            for name, (model, meta) in found.items()
+        ]
+        print(json.dumps({"models": rows}))
+        return
+    lines = []
+    for name, (model, meta) in found.items():
+        exact = meta.get("exact_log_z")
+        number = "–" if exact is None else f"{exact:.4f}"
+        size = f"{model.num_visible} × {model.num_hidden}"
+        lines.append((name, size, number, _training(meta.get("training"))))
+    show_table(open_console(), ("model", "units", "exact log Z", "training"), lines)
+
+
+def _training(settings: dict[str, Any] | None) -> str:
+    """Describe in a few words how a model was trained."""
+    if settings is None:
+        return "–"
+    rate = f"{settings['learning_rate']:g}"
+    if settings.get("final_learning_rate") is not None:
+        rate += f"→{settings['final_learning_rate']:g}"
+    algorithm = f"{settings['algorithm'].upper()}-{settings['gibbs_steps']}"
+    return f"{algorithm}, {settings['num_updates']:,} updates, rate {rate}"
+
+
+@command(
+    *shared("as_json"),
+    examples="""
+        annealz doctor
+        annealz doctor --json
+    """,
+)
+def doctor(options: Options) -> None:
+    """Versions, devices, caches, and a self-test of some seconds."""
+    found = _found()
+    began = time.monotonic()
+    found["self-test"] = _self_test()
+    found["self-test"]["seconds"] = round(time.monotonic() - began, 1)
+    if options.as_json:
+        print(json.dumps(found))
+    else:
+        show_rows(open_console(), _rows(found))
+    if not found["self-test"]["is_passed"]:
+        raise typer.Exit(_FAILED)
+
+
+def _found() -> dict[str, Any]:
+    import jax
+
+    from annealz.core.devices import local_devices, platform
+    from annealz.core.kept_programs import programs_folder
+    from annealz.core.versions import versions
+    from annealz.engine.gpu.choose import has_fused_steps
+
+    is_on = bool(jax.config.jax_enable_compilation_cache)  # pyright: ignore[reportAttributeAccessIssue]
+    cache, programs = Path(platformdirs.user_cache_dir("annealz")), programs_folder()
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return {
+        "versions": versions(),
+        "extras": {name: _version(name) for name in _EXTRAS},
+        "platform": platform(),
+        "devices": [device.device_kind for device in local_devices()],
+        "cores": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
+        "fused_steps": has_fused_steps(),
+        "cache": {"folder": str(cache), "bytes": _bytes_in(cache)},
+        "programs": {
+            "are_kept": programs is not None and is_on,
+            "folder": None if programs is None else str(programs),
+            "bytes": 0 if programs is None else _bytes_in(programs),
+        },
+    }
+
+
+def _version(package: str) -> str | None:
+    if importlib.util.find_spec(package) is None:
+        return None
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _bytes_in(folder: Path) -> int:
+    """Return the size of the files in a folder; those that vanish meanwhile do not count."""
+    total = 0
+    for file in folder.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def _self_test() -> dict[str, Any]:
+    """Estimate log Z of a small model by annealing, beside its exact value."""
+    import numpy as np
+
+    from annealz.api import estimate_log_z
+    from annealz.models.exact import exact_log_z
+    from annealz.models.rbm import RBM
+
+    normal = np.random.default_rng(0).normal
+    model = RBM(normal(size=(8, 12)), normal(size=8), normal(size=12))
+    exact = exact_log_z(model)
+    options: dict[str, Any] = {"schedule": "linear", "num_steps": 1000, "num_chains": 500}
+    estimate = estimate_log_z(model, base="uniform", second_opinion=False, **options)
+    off = estimate.log_z - exact
+    return {
+        "is_passed": bool(abs(off) < 5 * estimate.std_err and estimate.std_err < 0.1),
+        "log_z": estimate.log_z,
+        "std_err": estimate.std_err,
+        "exact_log_z": exact,
+    }
+
+
+def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    from annealz.io.reading.budget import size_text
+
+    versions, test, programs = found["versions"], found["self-test"], found["programs"]
+    names, count = ", ".join(dict.fromkeys(found["devices"])), len(found["devices"])
+    device = f"{found['platform']}, {names}" + (f", {count} of them" if count > 1 else "")
+    fused = "in use" if found["fused_steps"] else "not in use: they are for Hopper GPUs"
+    kept = "not kept: every process compiles its own"
+    if programs["are_kept"]:
+        kept = f"kept in {programs['folder']}, {size_text(programs['bytes'])}"
+    passed = "passed" if test["is_passed"] else "FAILED"
+    missing = {name: f"not installed ({use})" for name, use in _EXTRAS.items()}
+    return [
+        *((name, version) for name, version in versions.items() if name != "device"),
+        *((name, version or missing[name]) for name, version in found["extras"].items()),
+        ("device", device),
+        ("cores", str(found["cores"])),
+        ("fused steps", fused),
+        ("cache", f"{found['cache']['folder']}, {size_text(found['cache']['bytes'])}"),
+        ("programs", kept),
+        (
+            "self-test",
+            f"{passed}: log Z {test['log_z']:.4f} ± {test['std_err']:.4f}, exact "
+            f"{test['exact_log_z']:.4f}, {test['seconds']} s",
+        ),
+    ]
