@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from annealz.diagnostics.status import Status as Status
     from annealz.diagnostics.two_sided import TwoSided as TwoSided
     from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided
-    from annealz.engine.progress import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
     from annealz.engine.cluster.lost import LostCluster as LostCluster
     from annealz.engine.observers import AbstractObserver as AbstractObserver
     from annealz.engine.observers import Expectation as Expectation
     from annealz.engine.observers import Slope as Slope
+    from annealz.engine.progress import Progress as Progress
     from annealz.engine.run import Run as Run
-    from annealz.io.registry.formats import FileFormat as FileFormat
-    from annealz.io.registry.schedules import ScheduleRule as ScheduleRule
+    from annealz.io.formats import FileFormat as FileFormat
+    from annealz.io.schedules import ScheduleRule as ScheduleRule
     from annealz.kernels import HAIS as HAIS
     from annealz.kernels import HMC as HMC
     from annealz.kernels import MALA as MALA
@@ -114,8 +114,8 @@ else:
     _NAMES = {
         "core.rectified_units": "DReLUUnits ReLUUnits",
         "core.units": "GaussianUnits",
-        "io.registry.formats": "FileFormat",
-        "io.registry.schedules": "ScheduleRule",
+        "io.formats": "FileFormat",
+        "io.schedules": "ScheduleRule",
         "diagnostics.along": "log_z_along",
         "engine.anneal": "anneal",
         "engine.progress": "Progress",

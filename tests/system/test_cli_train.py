@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.io.storage.archive import load_archive
-from annealz.io.storage.record import save_record
+from annealz.io.archive import load_archive
+from annealz.io.records import save_record
 from annealz.models.formats.load import read_model
 from annealz.testing import default_seed
 from support.command import refused, run, wait_for
@@ -143,7 +143,9 @@ def test_bad_input(capsys, arguments, words):
 
 def test_a_model_is_never_overwritten_without_force(capsys):
     Path("m.npz").write_bytes(b"mine")
-    assert "--force is needed to overwrite m.npz" in refused(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL)
+    assert "--force is needed to overwrite m.npz" in refused(
+        capsys, "train", "rows.npy", "-o", "m.npz", *SMALL
+    )
     assert Path("m.npz").read_bytes() == b"mine"
     assert run(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL, "--force")[0] == 0
     assert read_model("m.npz")[1]["name"] == "m"

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.by_shape import by_shape
 from annealz.core.devices import platform
 from annealz.core.random import Stream
 from annealz.engine.advance import Block
@@ -112,7 +111,6 @@ def _bytes_held(path: AbstractPath) -> int:
     return held + 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(stored))
 
 
-@by_shape
 def _of_one_chain(path: AbstractPath) -> tuple[jax.ShapeDtypeStruct, Any]:
     """Of its states, as they are and as they are stored."""
     return eqx.filter_eval_shape(_both, path)

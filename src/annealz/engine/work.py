@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import jax
 import numpy as np
 
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     FUSED_RECORD_CAPACITY,

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.engine.context import Context
-from annealz.io.registry.plugins import resolve
+from annealz.io.registry import resolve
 from annealz.methods.plan import Plan
 from annealz.methods.request import Request
 

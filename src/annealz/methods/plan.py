@@ -14,8 +14,8 @@ from annealz.core.arrays import on_device
 from annealz.core.cost import Cost
 from annealz.core.versions import versions
 from annealz.diagnostics.findings import Finding
-from annealz.io.reading.fields import (
-    Table,
+from annealz.io.records import (
+    TypedRecord,
     finite,
     flag,
     line,
@@ -23,11 +23,11 @@ from annealz.io.reading.fields import (
     number,
     optional,
     table,
+    table_of,
     text,
     whole,
 )
-from annealz.io.reading.typed import TypedRecord
-from annealz.io.storage.families import restore, store
+from annealz.io.serialise import restore, store
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.problem import Problem
 from annealz.methods.request import Request
@@ -89,7 +89,9 @@ class Plan(TypedRecord):
     """What the path subtracts from a log density, and adds to log Z."""
     findings: Annotated[list[dict[str, Any]] | None, optional(list_of(table))] = None
     """What pilots found, as records."""
-    versions: Annotated[dict[str, str], Table(text)] = dataclasses.field(default_factory=versions)
+    versions: Annotated[dict[str, str], table_of(text)] = dataclasses.field(
+        default_factory=versions
+    )
     problem: Problem | None = dataclasses.field(default=None, compare=False)
     """What is sampled; None where a finished run was read without its model."""
     start: np.ndarray | None = dataclasses.field(default=None, compare=False)

@@ -18,8 +18,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from annealz.core.errors import InputError
 from annealz.diagnostics.findings import in_python, option_words
-from annealz.io.reading.fields import line, list_of, number, optional, text, whole
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.records import TypedRecord, line, list_of, number, optional, text, whole
 
 __all__ = ["PathRequest", "Reproduction", "Request", "option"]
 

@@ -31,8 +31,8 @@ from annealz.engine.anneal import anneal
 from annealz.engine.cluster.current import current_cluster, side_by_side
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
-from annealz.io.reading.fields import list_of, optional, text, whole
-from annealz.io.registry.schedules import SCHEDULES, described
+from annealz.io.records import list_of, optional, text, whole
+from annealz.io.schedules import SCHEDULES, described
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.estimate import reproduction_sections
 from annealz.methods.problem import Problem, choose_problem

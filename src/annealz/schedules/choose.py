@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from annealz.core.errors import InputError
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 

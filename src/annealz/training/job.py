@@ -24,7 +24,9 @@ from annealz.diagnostics.findings import Note
 from annealz.diagnostics.sheet import Result, Sheet
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
 from annealz.engine.context import Context
-from annealz.io.reading.fields import (
+from annealz.io.records import (
+    TypedRecord,
+    digest_record,
     file_name,
     finite,
     line,
@@ -35,8 +37,6 @@ from annealz.io.reading.fields import (
     text,
     whole,
 )
-from annealz.io.reading.typed import TypedRecord
-from annealz.io.storage.record import digest_record
 from annealz.io.store import Store
 from annealz.models.density import log_densities
 from annealz.models.exact import exact_log_z

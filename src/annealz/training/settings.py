@@ -20,8 +20,7 @@ import optax
 from annealz.core.errors import InputError
 from annealz.core.names import ALGORITHMS
 from annealz.core.random import check_seed
-from annealz.io.reading.fields import finite, optional, text, whole
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.records import TypedRecord, finite, optional, text, whole
 from annealz.models.rbm import RBM
 from annealz.training.contrastive import Algorithm
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annealz.diagnostics.islands import IslandJudgement
-from annealz.io.storage.optional import need
+from annealz.io.reading import need
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from annealz.engine.cluster import tasks
 from annealz.engine.cluster.lost import LostCluster
 from annealz.engine.cluster.packing import pack
-from annealz.io.storage.optional import need
+from annealz.io.reading import need
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -13,8 +13,17 @@ from annealz.engine.blocks import check_memory
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
 from annealz.engine.reverse import check_start
-from annealz.io.reading.fields import finite, flag, line, list_of, one_of, optional, text, whole
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.records import (
+    TypedRecord,
+    finite,
+    flag,
+    line,
+    list_of,
+    one_of,
+    optional,
+    text,
+    whole,
+)
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.annealing.size import TIME_RESERVE, RunSize, choose_size, part_width
 from annealz.methods.plan import CostRecord, Plan

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.core.names import DEFAULT_SCHEDULE
-from annealz.io.reading.fields import finite, flag, numbers, optional, text, whole
+from annealz.io.records import finite, flag, numbers, optional, text, whole
 from annealz.methods.request import PathRequest, option
 
 __all__ = ["AnnealingRequest"]

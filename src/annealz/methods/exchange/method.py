@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from annealz.core.cost import Cost
 from annealz.engine.blocks import check_memory
 from annealz.engine.context import Context
-from annealz.io.reading.fields import whole
+from annealz.io.records import whole
 from annealz.methods.exchange.arrays import exchange_from_arrays, exchange_to_arrays
 from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.methods.exchange.exchange import check_counts, exchange

@@ -10,7 +10,7 @@ from annealz.core.errors import InputError
 from annealz.diagnostics.nested_runs import judge_nested
 from annealz.engine.cluster.current import current_cluster
 from annealz.engine.context import Context
-from annealz.io.reading.fields import finite, optional, whole
+from annealz.io.records import finite, optional, whole
 from annealz.methods.method import AbstractMethod
 from annealz.methods.nested.estimate import NestedEstimate
 from annealz.methods.nested.nested import nested

@@ -13,8 +13,7 @@ import numpy as np
 
 from annealz.core.errors import InputError
 from annealz.core.random import derive_seed
-from annealz.io.reading.fields import line, one_of, optional, text
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.records import TypedRecord, line, one_of, optional, text
 from annealz.training.data.array import read_data
 from annealz.training.data.binarise import binarise
 from annealz.training.data.mnist import load_mnist

@@ -14,20 +14,15 @@ import jax
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import Field, Record, Table, line, table, whole
-from annealz.io.reading.words import shown
+from annealz.io.archive import real_numbers
+from annealz.io.reading import shown
+from annealz.io.records import Record, line, table, table_of, whole
 
 __all__ = ["FAMILIES", "family_of", "restore", "store"]
 
 STORED = Record(
     "what is stored",
-    (
-        Field("family", line),
-        Field("plain", table),
-        Field("lengths", Table(whole)),
-        Field("parts", table),
-    ),
+    {"family": line, "plain": table, "lengths": table_of(whole), "parts": table},
 )
 
 FAMILIES = {

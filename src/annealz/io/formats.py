@@ -8,19 +8,17 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from annealz.io.registry.plugins import call
-from annealz.io.registry.registry import Registry
+from annealz.io.registry import Entry, Registry, call
 
 __all__ = ["FORMATS", "FileFormat", "suffixes"]
 
 _SUFFIX = re.compile(r"(\.[a-z0-9_-]+)+")
-_LONGEST = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class FileFormat:
+class FileFormat(Entry):
     """A format of model files.
 
     Parameters
@@ -49,56 +47,97 @@ class FileFormat:
     ('.rbmjson',)
     """
 
-    name: str
-    description: str
+    noun: ClassVar[str] = "file format"
+
     suffixes: tuple[str, ...]
     read: str | Callable[..., Any]
     accepts: str | Callable[[bytes], bool] | None = None
     has_parts: bool = False
-    package: str = ""
     takes_names: bool = False
 
     def __post_init__(self):
-        if not self.name.isprintable() or not 0 < len(self.name) <= _LONGEST:
-            raise ValueError(f"the name of a file format must be a word, got {self.name!r}.")
-        if not self.description.isprintable() or not 0 < len(self.description) <= _LONGEST:
-            raise ValueError(
-                f"the description of the format {self.name} must be a line of at most {_LONGEST} letters."
-            )
+        super().__post_init__()
         object.__setattr__(self, "suffixes", tuple(self.suffixes))
         if not self.suffixes or not all(map(_SUFFIX.fullmatch, self.suffixes)):
             raise ValueError(
                 f"the endings of the format {self.name} must be like .npz, got {self.suffixes!r}."
             )
 
-    @property
-    def owner(self) -> str:
-        """What messages call it; nothing of annealz's own."""
-        return self.package and f"the file format {self.name!r} of {self.package}"
-
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.suffixes)})"
 
     def is_named(self, path: Path) -> bool:
-        """Whether the file has one of its endings."""
+        """Check whether the file has one of its endings."""
         return path.name.lower().endswith(self.suffixes)
 
     def knows(self, head: bytes) -> bool:
-        """Whether a file that begins so is one."""
+        """Check whether a file that begins so is one."""
         return self.accepts is not None and bool(call(self.owner, self.accepts, head))
+
+
+_OWN = (
+    FileFormat(
+        "npz",
+        "arrays of NumPy, or a model that annealz wrote",
+        (".npz",),
+        "annealz.models.formats.npz:load_npz",
+        accepts="annealz.models.formats.npz:is_npz",
+        takes_names=True,
+    ),
+    FileFormat(
+        "MATLAB",
+        "version 4 to 7; later ones are HDF5",
+        (".mat",),
+        "annealz.models.formats.mat:load_mat",
+        accepts="annealz.models.formats.mat:is_mat",
+        takes_names=True,
+    ),
+    FileFormat(
+        "HDF5",
+        "of rbms, RestrictedBoltzmannMachines.jl, MATLAB 7.3, or plain datasets",
+        (".h5", ".hdf5"),
+        "annealz.models.formats.hdf5:load_hdf5",
+        accepts="annealz.models.formats.hdf5:is_hdf5",
+        has_parts=True,
+        takes_names=True,
+    ),
+    FileFormat(
+        "safetensors",
+        "named tensors",
+        (".safetensors",),
+        "annealz.models.formats.safetensors:load_safetensors",
+        accepts="annealz.models.formats.safetensors:is_safetensors",
+        takes_names=True,
+    ),
+    FileFormat(
+        "adabmDCA",
+        "a Potts model, as lines of couplings J and fields h",
+        (".dat",),
+        "annealz.models.formats.adabmdca:load_adabmdca",
+        accepts="annealz.models.formats.adabmdca:is_adabmdca",
+    ),
+    FileFormat(
+        "UAI",
+        "a Markov or Bayesian network of discrete variables",
+        (".uai",),
+        "annealz.models.formats.uai:load_uai",
+        accepts="annealz.models.formats.uai:is_uai",
+        has_parts=True,
+    ),
+)
 
 
 class _Formats(Registry[FileFormat]):
     """Formats by name; no two may claim an ending of annealz's own."""
 
     def check(self, thing: FileFormat, owner: str) -> None:
-        taken = {suffix for own in self.own.values() for suffix in own.suffixes}
+        taken = {suffix for own in _OWN for suffix in own.suffixes}
         for suffix in thing.suffixes:
             if suffix in taken:
                 raise ValueError(f"{owner} claims {suffix}, which annealz reads itself: rename it.")
 
     def of(self, path: Path, head: bytes) -> FileFormat | None:
-        """The format of a file, or None.
+        """Return the format of a file, or None.
 
         The endings of other packages come first, then the first bytes, then the endings of annealz's own.
         """
@@ -117,63 +156,9 @@ class _Formats(Registry[FileFormat]):
         return next(by_head, None) or next((one for one in known if one.is_named(path)), None)
 
 
-FORMATS = _Formats(
-    "annealz.formats",
-    FileFormat,
-    "file format",
-    [
-        FileFormat(
-            "npz",
-            "arrays of NumPy, or a model that annealz wrote",
-            (".npz",),
-            "annealz.models.formats.npz:load_npz",
-            accepts="annealz.models.formats.npz:is_npz",
-            takes_names=True,
-        ),
-        FileFormat(
-            "MATLAB",
-            "version 4 to 7; later ones are HDF5",
-            (".mat",),
-            "annealz.models.formats.mat:load_mat",
-            accepts="annealz.models.formats.mat:is_mat",
-            takes_names=True,
-        ),
-        FileFormat(
-            "HDF5",
-            "of rbms, RestrictedBoltzmannMachines.jl, MATLAB 7.3, or plain datasets",
-            (".h5", ".hdf5"),
-            "annealz.models.formats.hdf5:load_hdf5",
-            accepts="annealz.models.formats.hdf5:is_hdf5",
-            has_parts=True,
-            takes_names=True,
-        ),
-        FileFormat(
-            "safetensors",
-            "named tensors",
-            (".safetensors",),
-            "annealz.models.formats.safetensors:load_safetensors",
-            accepts="annealz.models.formats.safetensors:is_safetensors",
-            takes_names=True,
-        ),
-        FileFormat(
-            "adabmDCA",
-            "a Potts model, as lines of couplings J and fields h",
-            (".dat",),
-            "annealz.models.formats.adabmdca:load_adabmdca",
-            accepts="annealz.models.formats.adabmdca:is_adabmdca",
-        ),
-        FileFormat(
-            "UAI",
-            "a Markov or Bayesian network of discrete variables",
-            (".uai",),
-            "annealz.models.formats.uai:load_uai",
-            accepts="annealz.models.formats.uai:is_uai",
-            has_parts=True,
-        ),
-    ],
-)
+FORMATS = _Formats("annealz.formats", FileFormat, FileFormat.noun, {one.name: one for one in _OWN})
 
 
 def suffixes(formats: Iterable[FileFormat]) -> str:
-    """Their endings, for a sentence."""
+    """Write their endings for a sentence."""
     return ", ".join(suffix for one in formats for suffix in one.suffixes)

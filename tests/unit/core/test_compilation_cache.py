@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from annealz.core import kept_texts as module
-from annealz.core.kept_texts import kept_text
+from annealz.core import compilation_cache as module
+from annealz.core.compilation_cache import kept_text
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_nothing_is_kept_where_nothing_can_be_written(folder: Path):
 
 
 def test_those_not_used_for_long_are_dropped(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_MOST_FILES", 3)
+    monkeypatch.setattr(module, "_MOST_TEXTS", 3)
     make, files = Maker(), {}
     for i, name in enumerate("abc"):
         kept_text("kind", (name,), make)

@@ -9,20 +9,18 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from annealz.io.registry.plugins import call
-from annealz.io.registry.registry import Registry
+from annealz.io.registry import Entry, Registry, call
 
 __all__ = ["PILOTS", "SCHEDULES", "ScheduleRule", "described", "has_pilot"]
 
 PILOTS = ("none", "annealed", "knots", "mixing")
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
-_LONGEST = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class ScheduleRule:
+class ScheduleRule(Entry):
     """A schedule that can be asked for by name.
 
     Parameters
@@ -52,8 +50,8 @@ class ScheduleRule:
     ([0.0, 0.0625, 0.25, 0.5625, 1.0], False)
     """
 
-    name: str
-    description: str
+    noun: ClassVar[str] = "schedule"
+
     rule: str | Callable[..., Any]
     pilot: str = "none"
     parameter: str | None = None
@@ -61,16 +59,11 @@ class ScheduleRule:
     check: str | Callable[..., Any] | None = None
     is_compared: bool = False
     predicts_variance: bool = False
-    package: str = ""
 
     def __post_init__(self):
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"the name of a schedule must be like my-rule, got {self.name!r}.")
-        if not self.description.isprintable() or not 0 < len(self.description) <= _LONGEST:
-            raise ValueError(
-                f"the description of the schedule {self.name} must be a line of at most {_LONGEST} "
-                "letters."
-            )
+        super().__post_init__()
         if self.pilot not in PILOTS:
             raise ValueError(
                 f"the pilot of the schedule {self.name} must be one of {', '.join(PILOTS)}, got "
@@ -86,11 +79,6 @@ class ScheduleRule:
     def needs_pilot(self) -> bool:
         return self.pilot != "none"
 
-    @property
-    def owner(self) -> str:
-        """What messages call it; nothing of annealz's own."""
-        return self.package and f"the schedule {self.name!r} of {self.package}"
-
     def check_steps(self, num_steps: int) -> None:
         """Refuse a value of the parameter that this many steps cannot have."""
         value = None if self.parameter is None else self.options.get(self.parameter)
@@ -98,7 +86,7 @@ class ScheduleRule:
             call(self.owner, self.check, value, num_steps)
 
     def at(self, text: str) -> "ScheduleRule | None":
-        """The same with its parameter set to this number; None without a parameter or a number."""
+        """Return the rule with its parameter set to this number; None without a parameter or a number."""
         try:
             value = float(text)
         except ValueError:
@@ -113,6 +101,53 @@ class ScheduleRule:
         )
 
 
+_VAROPT = ScheduleRule(
+    "varopt",
+    "constant speed in √g: least variance under perfect mixing",
+    "annealz.schedules.varopt:varopt",
+    pilot="annealed",
+    parameter="max_step",
+    check="annealz.schedules.decelerate:check_max_step",
+    is_compared=True,
+)
+_PAPER_STEPS = ("0.009", "0.006", "0.003")  # the limits of Kiwaki 2015
+
+_OWN = (
+    ScheduleRule(
+        "mixing",
+        "constant speed in √(g τ): least variance for chains that remember",
+        "annealz.schedules.mixing:mixing",
+        pilot="mixing",
+        is_compared=True,
+        predicts_variance=True,
+    ),
+    ScheduleRule("linear", "equal steps", "annealz.schedules.linear:linear", is_compared=True),
+    ScheduleRule(
+        "sm08",
+        "500 : 4,000 : 10,000 equal steps on [0, 0.5], [0.5, 0.9] and [0.9, 1]",
+        "annealz.schedules.sm08:sm08",
+        is_compared=True,
+    ),
+    ScheduleRule(
+        "gms13",
+        "steps in proportion to √cost of each segment between 10 knots",
+        "annealz.schedules.gms13:gms13",
+        pilot="knots",
+        is_compared=True,
+    ),
+    _VAROPT,
+    *(rule for text in _PAPER_STEPS if (rule := _VAROPT.at(text)) is not None),
+    ScheduleRule(
+        "varopt-fixed-point",
+        "the equation of varopt, solved by the iteration of the paper",
+        "annealz.schedules.varopt:varopt",
+        pilot="annealed",
+        options={"method": "fixed_point"},
+        is_compared=True,
+    ),
+)
+
+
 class _Schedules(Registry[ScheduleRule]):
     """Schedules by name; with a rule that has a parameter, its name, a dash and a number is one too."""
 
@@ -120,18 +155,11 @@ class _Schedules(Registry[ScheduleRule]):
         return super().find(name) or _with_number(name, self.names(), super().find)
 
     def own_of(self, name: str) -> ScheduleRule | None:
-        return self.own.get(name) or _with_number(name, self.own, self.own.get)
+        return super().own_of(name) or _with_number(name, self.own, super().own_of)
 
     def compared(self) -> tuple[str, ...]:
-        """What `compare` takes by default."""
+        """Return the names that `compare` takes by default."""
         return tuple(n for n in self.names() if (rule := self.quietly(n)) and rule.is_compared)
-
-    def quietly(self, name: str) -> ScheduleRule | None:
-        """The rule of this name; None where there is none or it cannot be used."""
-        try:
-            return self.find(name)
-        except ValueError:
-            return None
 
 
 def _with_number(
@@ -145,65 +173,18 @@ def _with_number(
     return None
 
 
-_VAROPT = ScheduleRule(
-    "varopt",
-    "constant speed in √g: least variance under perfect mixing",
-    "annealz.schedules.varopt:varopt",
-    pilot="annealed",
-    parameter="max_step",
-    check="annealz.schedules.decelerate:check_max_step",
-    is_compared=True,
-)
-_PAPER_STEPS = ("0.009", "0.006", "0.003")  # the limits of Kiwaki 2015
-
 SCHEDULES = _Schedules(
-    "annealz.schedules",
-    ScheduleRule,
-    "schedule",
-    [
-        ScheduleRule(
-            "mixing",
-            "constant speed in √(g τ): least variance for chains that remember",
-            "annealz.schedules.mixing:mixing",
-            pilot="mixing",
-            is_compared=True,
-            predicts_variance=True,
-        ),
-        ScheduleRule("linear", "equal steps", "annealz.schedules.linear:linear", is_compared=True),
-        ScheduleRule(
-            "sm08",
-            "500 : 4,000 : 10,000 equal steps on [0, 0.5], [0.5, 0.9] and [0.9, 1]",
-            "annealz.schedules.sm08:sm08",
-            is_compared=True,
-        ),
-        ScheduleRule(
-            "gms13",
-            "steps in proportion to √cost of each segment between 10 knots",
-            "annealz.schedules.gms13:gms13",
-            pilot="knots",
-            is_compared=True,
-        ),
-        _VAROPT,
-        *(rule for text in _PAPER_STEPS if (rule := _VAROPT.at(text)) is not None),
-        ScheduleRule(
-            "varopt-fixed-point",
-            "the equation of varopt, solved by the iteration of the paper",
-            "annealz.schedules.varopt:varopt",
-            pilot="annealed",
-            options={"method": "fixed_point"},
-            is_compared=True,
-        ),
-    ],
+    "annealz.schedules", ScheduleRule, ScheduleRule.noun, {rule.name: rule for rule in _OWN}
 )
 
 
 def has_pilot(name: str) -> bool:
-    """Whether one of the listed names is that of a rule with a pilot."""
+    """Check whether one of the listed names is that of a rule with a pilot."""
     rule = SCHEDULES.quietly(name) if name in SCHEDULES.names() else None
     return rule is not None and rule.needs_pilot
 
 
 def described(name: str) -> str:
-    """What the schedule of this name is; nothing where the name is not known here."""
+    """Return what the schedule of this name is; nothing where the name is not known here."""
     rule = SCHEDULES.quietly(name)
     return "" if rule is None else rule.description

@@ -1,5 +1,8 @@
 """The identity of a pytree: SHA-256 of its structure, its arrays, and the code of functions in it.
 
+The identity of a function that JAX traces is that of its program, of the constants in it, and of the
+functions that it calls on the host.
+
 Of a function names, instructions, constants, defaults, what it closes over and what it reads of its module
 count, and not where it lies, so that another process comes to the same digest. Of any other object its
 class and its attributes do, or only `__fingerprint__` where its class has that property.
@@ -8,19 +11,20 @@ class and its attributes do, or only `__fingerprint__` where its class has that 
 import functools
 import hashlib
 import re
+from collections.abc import Iterator
 from types import BuiltinFunctionType, CodeType, ModuleType
 from typing import Any
 
 import jax
 import numpy as np
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "program_digest"]
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # NumPy writes it in capitals
 
 
 def fingerprint(tree: Any, words: str = "", structure: str | None = None) -> str:
-    """Hexadecimal SHA-256 of a pytree and these words.
+    """Return the hexadecimal SHA-256 of a pytree and these words.
 
     `structure` replaces that of the tree, for a class that has more fields than its identity.
     """
@@ -87,3 +91,34 @@ def _hash_code(hasher, code: CodeType) -> None:
             _hash_code(hasher, constant)
         else:
             hasher.update(repr(constant).encode())
+
+
+def program_digest(words: str, *programs: Any) -> str:
+    """Return the hexadecimal SHA-256 of these words and of programs that `jax.make_jaxpr` made."""
+    hasher = hashlib.sha256()
+    for program in programs:
+        text = re.sub(r"0x[0-9a-f]+", "", str(program.jaxpr))
+        hasher.update(f"{words} {text}".encode())
+        for constant in _constants(program):
+            if callable(constant):
+                hasher.update(fingerprint(constant).encode())
+                continue
+            array = np.asarray(constant)
+            hasher.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
+    return hasher.hexdigest()
+
+
+def _constants(program: Any) -> Iterator[Any]:
+    """Yield the constants of a program and of the programs inside it."""
+    yield from getattr(program, "consts", ())
+    for equation in getattr(program, "jaxpr", program).eqns:
+        called = getattr(equation.params.get("callback"), "callback_func", None)
+        if called is not None:
+            yield called
+        for node in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
+            if _is_program(node):
+                yield from _constants(node)
+
+
+def _is_program(node: Any) -> bool:
+    return hasattr(node, "eqns") or hasattr(node, "jaxpr")

@@ -12,7 +12,7 @@ __all__ = ["later"]
 
 
 def later(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """`__getattr__` of a package, from its modules: each with the names that it gives, blanks between."""
+    """Return the `__getattr__` of a package from its modules, each with its names, blanks between."""
     homes = {name: module for module, all_names in names.items() for name in all_names.split()}
 
     def get(name: str) -> Any:

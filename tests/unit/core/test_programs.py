@@ -5,15 +5,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from annealz.core import compiled as module
-from annealz.core.compiled import (
+from annealz.core import programs
+from annealz.core.programs import (
     Compiled,
-    care_of,
-    narrow_options,
+    Recent,
     numbers_computed,
-    plain_options,
-    wide_options,
+    optimisation_level,
+    xla_options,
 )
+
+
+@pytest.fixture
+def levels(monkeypatch: pytest.MonkeyPatch):
+    """Return a function that sets the options of a level for one test."""
+
+    def set_level(name: str, *options: dict) -> None:
+        monkeypatch.setitem(programs._LEVELS, name, options)
+        xla_options.cache_clear()
+
+    yield set_level
+    monkeypatch.undo()
+    xla_options.cache_clear()
 
 
 def test_little_work_is_not_optimised():
@@ -35,28 +47,24 @@ def test_little_work_is_not_optimised():
     assert len(traces) == 2
 
 
-def test_options_that_xla_does_not_know_are_left_out(monkeypatch: pytest.MonkeyPatch):
-    assert plain_options() is not None
+def test_options_that_xla_does_not_know_are_left_out(levels):
+    assert xla_options("plain") is not None
     known, unknown = {"xla_backend_optimization_level": 0}, {"xla_no_such_option": 1}
     for options, expected in (((unknown, known), known), ((unknown,), None)):
-        monkeypatch.setattr(module, "_PLAIN", options)
-        plain_options.cache_clear()
-        assert plain_options() == expected
+        levels("plain", *options)
+        assert xla_options("plain") == expected
         np.testing.assert_allclose(Compiled(jnp.exp)(np.float32(0), work=0), 1.0)
-    plain_options.cache_clear()
 
 
-def test_much_work_uses_the_widest_vectors(monkeypatch: pytest.MonkeyPatch):
+def test_much_work_uses_the_widest_vectors(levels):
     """Where XLA does not know the option the program is compiled without."""
-    assert wide_options() == {"xla_cpu_prefer_vector_width": 512}
-    monkeypatch.setattr(module, "_WIDE", ({"xla_no_such_option": 1},))
-    wide_options.cache_clear()
-    assert wide_options() is None
+    assert xla_options("wide") == {"xla_cpu_prefer_vector_width": 512}
+    levels("wide", {"xla_no_such_option": 1})
+    assert xla_options("wide") is None
     np.testing.assert_allclose(Compiled(jnp.exp)(np.float32(0)), 1.0)
-    wide_options.cache_clear()
 
 
-def test_few_numbers_are_left_to_one_core(monkeypatch: pytest.MonkeyPatch):
+def test_few_numbers_are_left_to_one_core(levels):
     """Another program, the same bits; where XLA does not know the option it is optimised as others are."""
     traces = []
 
@@ -70,15 +78,14 @@ def test_few_numbers_are_left_to_one_core(monkeypatch: pytest.MonkeyPatch):
     shared, alone = compiled(x), compiled(x, at_once=x.size)
     assert len(traces) == 2
     np.testing.assert_array_equal(alone, shared)
-    assert [care_of(1e9, n) for n in (1, 65_535, 65_536, np.inf)] == ["narrow"] * 2 + ["wide"] * 2
-    assert care_of(1e6, 1) == "plain"
-    options = narrow_options()
+    sizes = 1, 65_535, 65_536, np.inf
+    assert [optimisation_level(1e9, n) for n in sizes] == ["narrow"] * 2 + ["wide"] * 2
+    assert optimisation_level(1e6, 1) == "plain"
+    options = xla_options("narrow")
     assert options is not None
     assert options["xla_disable_hlo_passes"] == "cpu-parallel-task-assigner"
-    monkeypatch.setattr(module, "_NARROW", ({"xla_no_such_option": 1}, {}))
-    narrow_options.cache_clear()
-    assert narrow_options() == {}
-    narrow_options.cache_clear()
+    levels("narrow", {"xla_no_such_option": 1}, {})
+    assert xla_options("narrow") == {}
 
 
 def test_shapes_are_known_without_a_program():
@@ -102,3 +109,18 @@ def test_what_is_repeated_counts_as_often():
 
     assert 500 <= numbers_computed(scanned, 10) < 700
     assert numbers_computed(until, 10) == np.inf  # nobody knows how often
+
+
+def test_what_was_made_of_the_same_objects_and_names_is_not_made_again():
+    recent, array, made = Recent(2), np.ones(2), []
+
+    def get(*of):
+        return recent.get(of, lambda: made.append(of) or len(made))
+
+    name = "vis"
+    assert get(array, "visible") == 1
+    assert get(array, f"{name}ible") == 1  # an equal name that is another object
+    assert get(array.copy(), "visible") == 2  # an equal array that is another object
+    assert get(array, "hidden") == 3
+    assert get(array) == 4
+    assert get(array, "visible") == 5  # the last two are held, no more

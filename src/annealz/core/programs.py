@@ -1,4 +1,4 @@
-"""Programs that are optimised as far as their work is worth it.
+"""Compile programs, each optimised as far as its work is worth it.
 
 What is optimised uses the widest vectors that the processor has: XLA alone keeps to 256 bits, and a step of
 an RBM takes a tenth longer.
@@ -15,12 +15,14 @@ have the same bits.
 
 On a GPU XLA tries many ways to compute a product, for a second or more. Where products take no time, as in
 a start or beside fused steps, it tries none.
+
+Compiled programs are kept for later commands by `core/compilation_cache.py`.
 """
 
 import functools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -30,28 +32,24 @@ import numpy as np
 
 from annealz.core.devices import platform
 
-__all__ = [
-    "Compiled",
-    "care_of",
-    "narrow_options",
-    "numbers_computed",
-    "plain_options",
-    "unsearched_options",
-    "wide_options",
-]
+__all__ = ["Compiled", "Recent", "numbers_computed", "optimisation_level", "xla_options"]
 
 _Options = dict[str, Any]  # of XLA, for one program
 _one_at_a_time = threading.RLock()
 _LITTLE = 2e6  # numbers, up to which nothing is optimised
 _FEW = 2**16  # numbers of all states together, up to which one core takes a program
 _ALONE: _Options = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
-_WIDE: tuple[_Options, ...] = ({"xla_cpu_prefer_vector_width": 512},)
-_NARROW: tuple[_Options, ...] = (*({**one, **_ALONE} for one in _WIDE), _ALONE, *_WIDE)
-_UNSEARCHED: tuple[_Options, ...] = ({"xla_gpu_autotune_level": 0},)
-_PLAIN: tuple[_Options, ...] = (
-    {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
-    {"xla_backend_optimization_level": 0},
-)
+_WIDE: _Options = {"xla_cpu_prefer_vector_width": 512}
+_LEVELS: dict[str, tuple[_Options, ...]] = {  # the first that this version of XLA knows
+    "wide": (_WIDE,),
+    "narrow": ({**_WIDE, **_ALONE}, _ALONE, _WIDE),
+    "plain": (
+        {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False},
+        {"xla_backend_optimization_level": 0},
+    ),
+    "unsearched": ({"xla_gpu_autotune_level": 0},),
+    "default": (),
+}
 
 
 class Compiled:
@@ -64,93 +62,53 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], is_searched: bool = True):
         functools.update_wrapper(self, function)
         self._function, self._is_searched = function, is_searched
+        self._programs: dict[str, Any] = {}
 
     @classmethod
     def without_search(cls, function: Callable[..., Any]) -> "Compiled":
-        """Of products that matter little: on a GPU the fastest way to compute them is not searched for."""
+        """Compile a function whose products matter little: a GPU's fastest way to them is not searched."""
         return cls(function, is_searched=False)
-
-    @functools.cached_property
-    def _elsewhere(self) -> Any:
-        return eqx.filter_jit(self._function)
-
-    @functools.cached_property
-    def _unsearched(self) -> Any:
-        return self._with(unsearched_options())
-
-    @functools.cached_property
-    def _wide(self) -> Any:
-        return self._with(wide_options())
-
-    @functools.cached_property
-    def _narrow(self) -> Any:
-        return self._with(narrow_options())
-
-    @functools.cached_property
-    def _plain(self) -> Any:
-        return self._with(plain_options())
-
-    def _with(self, options: _Options | None) -> Any:
-        jit: Any = eqx.filter_jit
-        return self._elsewhere if options is None else jit(self._function, compiler_options=options)
 
     def __call__(self, *arguments: Any, work: float = math.inf, at_once: float = math.inf) -> Any:
         return self._program(work, at_once)(*arguments)
 
     def lower(self, *arguments: Any) -> Any:
-        """The optimised program for these arguments, before it is compiled."""
+        """Return the optimised program for these arguments, before it is compiled."""
         return self._program(math.inf, math.inf).lower(*arguments)
 
     def shapes(self, *arguments: Any) -> Any:
-        """Shapes and types of what a call returns."""
+        """Return shapes and types of what a call returns."""
         return eqx.filter_eval_shape(self._function, *arguments)
 
     def _program(self, work: float, at_once: float) -> Any:
+        level = "default" if self._is_searched else "unsearched"
+        if platform() == "cpu":
+            level = optimisation_level(work, at_once)
+        elif platform() != "gpu":
+            level = "default"
         with _one_at_a_time:  # or two threads would make it twice
-            return self._chosen(work, at_once)
+            if level not in self._programs:
+                options = xla_options(level)
+                jit: Any = eqx.filter_jit
+                self._programs[level] = (
+                    jit(self._function)
+                    if options is None
+                    else jit(self._function, compiler_options=options)
+                )
+            return self._programs[level]
 
-    def _chosen(self, work: float, at_once: float) -> Any:
-        if platform() == "gpu" and not self._is_searched:
-            return self._unsearched
-        if platform() != "cpu":
-            return self._elsewhere
-        return getattr(self, f"_{care_of(work, at_once)}")
 
-
-def care_of(work: float, at_once: float) -> str:
-    """How a CPU's program of so much work, with states of so many numbers, is compiled."""
+def optimisation_level(work: float, at_once: float) -> str:
+    """Return how a CPU's program of so much work, with states of so many numbers, is compiled."""
     if work < _LITTLE:
         return "plain"
     return "narrow" if at_once < _FEW else "wide"
 
 
 @functools.cache
-def wide_options() -> _Options | None:
-    """Options of XLA for the widest vectors of a CPU; None where it does not know them."""
-    return _known(_WIDE)
-
-
-@functools.cache
-def narrow_options() -> _Options | None:
-    """The same for programs that one core takes alone."""
-    return _known(_NARROW)
-
-
-@functools.cache
-def unsearched_options() -> _Options | None:
-    """Options of XLA that try no ways to compute a product on a GPU; None where it does not know them."""
-    return _known(_UNSEARCHED)
-
-
-@functools.cache
-def plain_options() -> _Options | None:
-    """Options of XLA that leave its optimisations out; None where it knows none of them."""
-    return _known(_PLAIN)
-
-
-def _known(candidates: tuple[_Options, ...]) -> _Options | None:
-    """The first that this version of XLA knows."""
-    for options in candidates:
+def xla_options(level: str) -> _Options | None:
+    """Return the options of XLA for programs of a level; None where it knows none of them."""
+    for options in _LEVELS[level]:
         try:
             jax.jit(lambda x: x, compiler_options=options).lower(np.float32(0)).compile()
         except (jax.errors.JaxRuntimeError, ValueError):
@@ -160,7 +118,7 @@ def _known(candidates: tuple[_Options, ...]) -> _Options | None:
 
 
 def numbers_computed(function: Callable[..., Any], dim: int) -> float:
-    """How many numbers a function of one position (dim,) computes, roughly."""
+    """Return how many numbers a function of one position (dim,) computes, roughly."""
     traced = jax.make_jaxpr(function)(jax.ShapeDtypeStruct((dim,), jnp.float32))
     return float(dim + _count(traced.jaxpr))
 
@@ -184,3 +142,30 @@ def _programs_in(value: Any) -> list[Any]:
         return [part for one in value for part in _programs_in(one)]
     value = getattr(value, "jaxpr", value)
     return [value] if hasattr(value, "eqns") else []
+
+
+class Recent:
+    """The last few values, each with the objects that it was made of.
+
+    Names are compared, everything else is by identity the same: it is held as long as the value, so that no
+    other object can take its place. Threads that ask for the same at once wait for the first of them.
+    """
+
+    def __init__(self, size: int):
+        self._size, self._lock = size, threading.RLock()
+        self._held: list[tuple[tuple[Any, ...], Any]] = []
+
+    def get(self, of: Sequence[Any], make: Callable[[], Any]) -> Any:
+        """Return the value made of these objects, made if it is not held."""
+        of = tuple(of)
+        with self._lock:
+            for others, value in self._held:
+                if len(others) == len(of) and all(map(_is_same, of, others)):
+                    return value
+            value = make()
+            self._held = [(of, value), *self._held[: self._size - 1]]
+            return value
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    return first is second or (isinstance(first, str) and first == second)
