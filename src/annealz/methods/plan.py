@@ -67,7 +67,7 @@ class Plan(TypedRecord):
     """What every plan has."""
 
     what: ClassVar[str] = "the plan of a run"
-    Request: ClassVar[type[Request]] = Request
+    request_type: ClassVar[type[Request]] = Request
 
     request: Annotated[Any, table]
     model: Annotated[str, line]
@@ -173,7 +173,7 @@ class Plan(TypedRecord):
         `where` the run is, for messages. A run that is done needs no problem.
         """
         plan = cls.read(record, where)
-        request = cls.Request.read(plan.request, where)
+        request = cls.request_type.read(plan.request, where)
         if observe is not None:
             request = request.replace(observe=observe)
         schedules = {

@@ -133,6 +133,7 @@ class Problem:
         from annealz.pilots.densities.search import search_density
 
         assert isinstance(self.model, LogDensity)
+        assert self.wanted_base is not None
         choice = search_density(self.model, self.kernel, name=self.wanted_base, seed=seed)
         problem = dataclasses.replace(
             self,

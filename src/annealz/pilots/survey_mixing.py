@@ -29,8 +29,8 @@ from annealz.core.failures import plainly
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
-from annealz.engine.progress import Progress
 from annealz.engine.cluster.current import as_task
+from annealz.engine.progress import Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.paths import programs

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from annealz.methods.annealing.log_z import estimate_log_z
 
 from annealz.api import estimate_log_z
 from annealz.bases import BernoulliBase

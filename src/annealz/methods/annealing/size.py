@@ -41,6 +41,7 @@ _TARGET_VARIANCE = 0.05  # of log w, that a density's steps aim at by default
 _MIN_STEPS = 50
 _ENUMERATED_STEPS = 1000  # of a model whose states can be listed, at least
 
+
 @dataclasses.dataclass(frozen=True)
 class RunSize:
     """Schedule, chains and parts of a run, and the cost of choosing them."""
