@@ -413,7 +413,8 @@ def _runner(
     request: CompareRequest, problem: Problem, context: Context, num_jobs: int
 ) -> Callable[[Job], Outcome]:
     """Return the function that runs a replicate of a schedule."""
-    on_progress, failed = context.on_progress, {}
+    on_progress: Callable[..., None] | None = context.on_progress
+    failed: dict[str, ValueError] = {}
     if on_progress is not None and current_cluster() is not None:
         on_progress = _Joint(on_progress, num_jobs)
 

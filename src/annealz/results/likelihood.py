@@ -300,8 +300,7 @@ def log_likelihood(
         )
     else:
         rows = check_examples(data, target, data_name)
-    if conservative:
-        check_conservative(target)
+    rbm = check_conservative(target) if conservative else None
     with Context(progress=progress, on_progress=on_progress) as context:
         if estimate is None:
             estimate = estimate_log_z(model, on_progress=context.on_progress, **options)
@@ -314,7 +313,7 @@ def log_likelihood(
                 f"the estimate is that of another model, {estimate.model}: give its own, or none."
             )
         below = None
-        if conservative:
+        if rbm is not None:
             if not isinstance(estimate, Estimate):
                 raise InputError(
                     "conservative",
@@ -322,7 +321,7 @@ def log_likelihood(
                     "{method}: leave out one of them",
                 )
             below = conservative_log_z(
-                target,
+                rbm,
                 rows,
                 estimate.schedule,
                 num_examples=conservative_examples,
@@ -333,13 +332,13 @@ def log_likelihood(
     return Likelihood(data_name, log_densities(target, rows), estimate, below)
 
 
-def check_conservative(model: AbstractModel) -> None:
+def check_conservative(model: AbstractModel) -> RBM:
     """Refuse a model that reverse annealing from examples does not know."""
-    if not isinstance(model, RBM):
-        raise InputError(
-            "conservative",
-            f"is for RBMs of binary units, got a {type(model).__name__}: leave it out",
-        )
+    if isinstance(model, RBM):
+        return model
+    raise InputError(
+        "conservative", f"is for RBMs of binary units, got a {type(model).__name__}: leave it out"
+    )
 
 
 def _conservative_rows(bounds: Conservative, low: float, gap: float) -> list[Row]:

@@ -375,7 +375,7 @@ def compare_models(
     return ModelTable({names[i]: found[i] for i in order}, weights[order])
 
 
-def _names(given: Sequence[Any], arguments: Sequence[str]) -> Sequence[str]:
+def _names(given: Sequence[Any], arguments: Sequence[str]) -> list[str]:
     """Return the names of models; those of one name have their sources, or the arguments' names."""
     own = [getattr(one, "model", None) for one in given]
     sources = [getattr(getattr(one, "plan", None), "source", None) for one in given]
@@ -383,7 +383,7 @@ def _names(given: Sequence[Any], arguments: Sequence[str]) -> Sequence[str]:
         written = [n if isinstance(n, str) else a for n, a in zip(names, arguments, strict=True)]
         if len({*written}) == len(written):
             return written
-    return arguments
+    return list(arguments)
 
 
 def _source(estimate: Any) -> Hashable:
