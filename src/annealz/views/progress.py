@@ -4,8 +4,8 @@
     annealing ━━━━━━━━━━━━━━━━━━━━━━━━━━━━╸━━━━━━━━━━━  53 %  7 s left
     ESS 341 of 1,000  log Z 201.782
 
-The time left of a stage counts from its first report, so that compiling, which comes before, is not in it. A
-terminal that cannot move its cursor (TERM=dumb) gets one plain line per stage.
+The time left of a stage counts from its first report, so that compiling, which comes before, is not in
+it. A terminal that cannot move its cursor (TERM=dumb) gets one plain line per stage.
 """
 
 from __future__ import annotations

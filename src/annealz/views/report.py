@@ -109,7 +109,8 @@ def _tag(name: str, *content: str, **attributes: str) -> _Html:
 def _header(sheet: Sheet) -> _Html:
     """Return the number, its interval, and a box with the status, what to know and what to try next."""
     rows = dict(sheet.rows)
-    parts = [_tag("h1", sheet.title or sheet.name), _tag("p", sheet.headline[1], class_="number")]
+    kind = "verdict" if sheet.status is None else "number"
+    parts = [_tag("h1", sheet.title or sheet.name), _tag("p", sheet.headline[1], class_=kind)]
     if "95 % interval" in rows:
         parts.append(_tag("p", f"95 % interval {rows['95 % interval']}", class_="interval"))
     notes = [_list(sheet.notes)] if sheet.notes else []
