@@ -1,8 +1,8 @@
-"""Results as text: numbers with their errors, and rows below each other."""
+"""Numbers with their errors as text."""
 
 import math
 
-__all__ = ["as_text", "error_text", "interval_text", "with_error"]
+__all__ = ["error_text", "interval_text", "with_error"]
 
 
 def error_text(std_err: float | None) -> str:
@@ -20,10 +20,3 @@ def interval_text(interval: tuple[float, float]) -> str:
     low, high = interval
     is_known = math.isfinite(low) and math.isfinite(high)
     return f"{low:.4f} … {high:.4f}" if is_known else "unknown"
-
-
-def as_text(title: str, rows: list[tuple[str, str]], messages: tuple[str, ...]) -> str:
-    """Return the rows (label and value) aligned under a title, then the messages."""
-    width = max(len(label) for label, _ in rows)
-    lines = [f"  {label:<{width}}  {value}" for label, value in rows]
-    return "\n".join([title, *lines, *(f"  ! {message}" for message in messages)])
