@@ -30,7 +30,7 @@ import numpy as np
 import annealz
 from annealz.engine.cluster import tasks
 from annealz.engine.cluster.cluster import Cluster
-from annealz.engine.cluster.connect import Tls, connected
+from annealz.engine.cluster.connect import connected
 from annealz.testing import random_rbm
 from machine import machine
 
@@ -91,7 +91,7 @@ def own_scheduler() -> Iterator[distributed.Client]:
         try:
             while not file.exists():
                 time.sleep(0.1)
-            with connected(str(file), Tls()) as client:
+            with connected(str(file)) as client:
                 yield client
         finally:
             for process in processes:
@@ -119,7 +119,7 @@ def main() -> None:
             if count == 0:
                 seconds, total = seconds_of(*given)
             else:
-                with connected(str(count), Tls()) as client:
+                with connected(str(count)) as client:
                     seconds, total = seconds_of(*given, client)
             found[name].append(seconds)
             sums.add(total)
