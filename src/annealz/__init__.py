@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from annealz.diagnostics.status import Status as Status
     from annealz.diagnostics.two_sided import TwoSided as TwoSided
     from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided
-    from annealz.engine.progress import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
-    from annealz.engine.cluster.lost import LostCluster as LostCluster
+    from annealz.engine.cluster import LostCluster as LostCluster
     from annealz.engine.observers import AbstractObserver as AbstractObserver
     from annealz.engine.observers import Expectation as Expectation
     from annealz.engine.observers import Slope as Slope
+    from annealz.engine.progress import Progress as Progress
     from annealz.engine.run import Run as Run
     from annealz.io.registry.formats import FileFormat as FileFormat
     from annealz.io.registry.schedules import ScheduleRule as ScheduleRule
@@ -147,7 +147,7 @@ else:
         "results.bayes_factor": "BayesFactor log_bayes_factor",
         "results.model_table": "ModelTable compare_models",
         "methods.exchange.estimate": "ExchangeEstimate",
-        "engine.cluster.lost": "LostCluster",
+        "engine.cluster": "LostCluster",
         "methods.exchange.exchange": "exchange",
         "methods.nested.estimate": "NestedEstimate",
         "methods.exchange.result": "Exchange",

@@ -24,9 +24,9 @@ from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
-from annealz.engine.cluster.current import current_cluster, side_by_side
+from annealz.engine.cluster import current_cluster, map_concurrently
 from annealz.engine.context import Context
+from annealz.engine.progress import Progress
 from annealz.io.registry.schedules import SCHEDULES
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.problem import choose_problem
@@ -293,7 +293,7 @@ def compare_schedules(
                 return error
             return run.log_weights, schedule.betas
 
-        outcomes = side_by_side(run_one, jobs)
+        outcomes = map_concurrently(run_one, jobs)
         contenders = []
         for i, entry in enumerate(entries):
             own = outcomes[i * num_replicates : (i + 1) * num_replicates]

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from annealz.bases.bernoulli import smoothed_means
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
-from annealz.engine.checkpoint import Saver, Standing
+from annealz.engine.checkpoint import RunState, Saver
 from annealz.models.rbm import RBM
 from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
 from annealz.training.data.source import check_rows
@@ -125,7 +125,7 @@ def fit(
         if count is not None and count < 1:
             raise ValueError(f"{name} must be at least 1, got {count}.")
     saver = saver or Saver(None, 0)
-    start = Standing(0, [_start(data, settings)], [])
+    start = RunState(0, [_start(data, settings)], [])
     now = saver.load(lambda: start) or start
     stream, rule = Stream(settings.seed, "training"), dataclasses.replace(settings, seed=0)
     on_device, monitor = jnp.asarray(data), Monitor(data, settings.seed)
@@ -147,7 +147,7 @@ def fit(
                     f"the parameters became infinite or NaN by update {now.step + count:,} of "
                     f"{total:,}: take a smaller learning rate."
                 )
-            now = Standing(now.step + count, [state], [])  # in one go: an interrupt may come
+            now = RunState(now.step + count, [state], [])  # in one go: an interrupt may come
             if on_progress is not None:
                 progress = TrainingProgress(now.step, total, rate(now.step), monitor(state.model))
                 on_progress(progress)

@@ -9,10 +9,9 @@ import numpy as np
 from annealz.core.cost import Cost
 from annealz.core.random import derive_seed
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.engine.blocks import check_memory
+from annealz.engine.blocks import check_memory, check_start
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
-from annealz.engine.reverse import check_start
 from annealz.io.reading.fields import finite, flag, line, list_of, one_of, optional, text, whole
 from annealz.io.reading.typed import TypedRecord
 from annealz.methods.annealing.request import AnnealingRequest
