@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from annealz.engine.observers import Slope as Slope
     from annealz.engine.progress import Progress as Progress
     from annealz.engine.run import Run as Run
-    from annealz.io.registry.formats import FileFormat as FileFormat
-    from annealz.io.registry.schedules import ScheduleRule as ScheduleRule
+    from annealz.io.formats import FileFormat as FileFormat
+    from annealz.io.schedules import ScheduleRule as ScheduleRule
     from annealz.kernels import HAIS as HAIS
     from annealz.kernels import HMC as HMC
     from annealz.kernels import MALA as MALA
@@ -114,8 +114,8 @@ else:
     _NAMES = {
         "core.rectified_units": "DReLUUnits ReLUUnits",
         "core.units": "GaussianUnits",
-        "io.registry.formats": "FileFormat",
-        "io.registry.schedules": "ScheduleRule",
+        "io.formats": "FileFormat",
+        "io.schedules": "ScheduleRule",
         "diagnostics.along": "log_z_along",
         "engine.anneal": "anneal",
         "engine.progress": "Progress",
@@ -195,6 +195,6 @@ else:
         return sorted(__all__)
 
     if "IPython" in sys.modules:  # a notebook, perhaps
-        from annealz.views.show.inline import show_figures_inline
+        from annealz.views.html import show_figures_inline
 
         show_figures_inline()

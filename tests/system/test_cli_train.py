@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.io.storage.archive import load_archive
+from annealz.io.archive import load_archive
 from annealz.models.formats.load import read_model
 from annealz.testing import default_seed
 from support.command import refused, run, wait_for

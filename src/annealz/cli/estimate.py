@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["resuming_command"]
 
-_MOST_ROWS = 40  # of a posterior
 _RUN = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
 
 
@@ -143,16 +142,11 @@ def evidence(options: Options) -> None:
 
 def _with_posterior(result: Any) -> Sheet:
     """Return the sheet of an estimate, with the means of its posterior."""
-    from annealz.diagnostics.sheet import Table
-
     sheet, posterior = sheet_of(result, "log Z"), result.posterior
     if posterior is None:
         return sheet
-    rows = posterior.table()
-    more = [("…", f"{len(rows) - _MOST_ROWS:,} more", "", "")] if len(rows) > _MOST_ROWS else []
-    table = Table(posterior.headings(), (*rows[:_MOST_ROWS], *more))
     record = {**sheet.record, "posterior": posterior.to_dict()}
-    return dataclasses.replace(sheet, table=table, record=record)
+    return dataclasses.replace(sheet, table=posterior.sheet().table, record=record)
 
 
 def _sheet_of_several(estimates: dict[str, Any]) -> Sheet:

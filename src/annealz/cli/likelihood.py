@@ -21,7 +21,7 @@ from annealz.cli.run import (
 from annealz.cli.show import sheet_of, show_sheet
 from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,8 +19,8 @@ from annealz.cli.help import Command, show_no_types
 from annealz.cli.options import COMMANDS
 from annealz.cli.plain import speak_plainly
 from annealz.cli.signals import answer_signals, status_at_end
+from annealz.core.compilation_cache import keep_programs
 from annealz.core.errors import InputError
-from annealz.core.kept_programs import keep_programs
 from annealz.diagnostics.findings import in_options, option_of
 
 __all__ = ["app", "main"]

@@ -18,7 +18,7 @@ from typer.core import TyperArgument
 
 from annealz.core.names import BASES, DEFAULT_MODEL, KERNELS, MARGINALS, METHODS, packaged_models
 from annealz.diagnostics.findings import option_of
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.exchange.request import ExchangeRequest
 from annealz.methods.nested.request import NestedRequest

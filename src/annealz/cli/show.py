@@ -90,7 +90,7 @@ def show_sheet(sheet: Sheet, as_json: bool, next_command: str | None = None) -> 
     from annealz.diagnostics.findings import in_options, messages_of
 
     if as_json:
-        print(json.dumps(sheet.record, allow_nan=False))
+        print(json.dumps(sheet.to_dict(), allow_nan=False))
         return
     console = open_console()
     show_rows(console, sheet.rows, sheet.headline[0])

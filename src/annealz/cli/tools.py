@@ -327,8 +327,8 @@ def doctor(options: Options) -> None:
 def _found() -> dict[str, Any]:
     import jax
 
+    from annealz.core.compilation_cache import programs_folder
     from annealz.core.devices import local_devices, platform
-    from annealz.core.kept_programs import programs_folder
     from annealz.core.versions import versions
     from annealz.engine.gpu.choose import has_fused_steps
 
@@ -394,7 +394,7 @@ def _self_test() -> dict[str, Any]:
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    from annealz.io.reading.budget import size_text
+    from annealz.io.reading import size_text
 
     versions, test, programs = found["versions"], found["self-test"], found["programs"]
     names, count = ", ".join(dict.fromkeys(found["devices"])), len(found["devices"])

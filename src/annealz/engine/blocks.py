@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.by_shape import by_shape
 from annealz.core.devices import Device, platform
 from annealz.core.random import Stream
 from annealz.engine.advance import Block
@@ -136,7 +135,6 @@ def states_like(path: AbstractPath, num_chains: int) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((num_chains, *one.shape[1:]), one.dtype)
 
 
-@by_shape
 def _one_chain(path: AbstractPath) -> tuple[jax.ShapeDtypeStruct, Any]:
     """Return shape and type of the state of one chain, as it is and as it is stored."""
 

@@ -16,16 +16,15 @@ import jax
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import Field, Record, finite, text, whole
-from annealz.io.storage.archive import load_archive, save_archive
-from annealz.io.storage.fingerprint import fingerprint
+from annealz.io.archive import load_archive, real_numbers, save_archive
+from annealz.io.fingerprint import fingerprint
+from annealz.io.records import Record, finite, text, whole
 
 __all__ = ["Checkpoint", "RunState", "Saver", "digest_of"]
 
 CHECKPOINT = Record(
     "the record of a checkpoint",
-    (Field("digest", text), Field("step", whole), Field("seconds", finite)),
+    {"digest": text, "step": whole, "seconds": finite},
 )
 
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from annealz.core import devices
 from annealz.engine.blocks import cut, on_one
-from annealz.io.storage.optional import need
+from annealz.io.reading import need
 
 if TYPE_CHECKING:
     from distributed import Client, Future

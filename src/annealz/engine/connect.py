@@ -15,9 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from annealz.io.reading.json_text import parse_json
-from annealz.io.reading.regular import read_small
-from annealz.io.storage.optional import need
+from annealz.io.reading import need, parse_json, read_small
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -5,9 +5,9 @@
     device     a small density is computed on the CPU beside a GPU
     progress   a live display, and the caller's own callback
 
-A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size; a core computes
-about a million numbers in that time. So a density whose chains take less than a million numbers per sweep
-is computed on the CPU. A device that JAX was set to prefer is kept, and so is a cluster.
+A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size; a core
+computes about a million numbers in that time. So a density whose chains take less than a million numbers
+per sweep is computed on the CPU. A device that JAX was set to prefer is kept, and so is a cluster.
 """
 
 import contextlib

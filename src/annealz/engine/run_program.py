@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.engine.advance import (
     CHUNK_CAPACITY,

@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from annealz.io.storage.archive import load_archive, save_archive
-from annealz.io.storage.files import write_atomic
-from annealz.io.storage.lock import holding
-from annealz.io.storage.record import digest_record, load_record, save_record
+from annealz.io.archive import load_archive, save_archive
+from annealz.io.files import holding, write_atomic
+from annealz.io.records import digest_record, load_record, save_record
 
 __all__ = ["Archive", "Store"]
 

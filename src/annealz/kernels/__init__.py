@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from annealz.core.later import later
+from annealz.core.lazy_imports import later
 
 if TYPE_CHECKING:
     from annealz.kernels.abstract import AbstractKernel as AbstractKernel

@@ -14,7 +14,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.io.storage.fingerprint import fingerprint
+from annealz.io.fingerprint import fingerprint
 
 if TYPE_CHECKING:  # they come later in the flow
     from annealz.bases.abstract import AbstractBase

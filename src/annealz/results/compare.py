@@ -27,7 +27,7 @@ from annealz.engine.anneal import anneal
 from annealz.engine.cluster import current_cluster, map_concurrently
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.problem import choose_problem
 from annealz.models.abstract import AbstractModel

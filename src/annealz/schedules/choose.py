@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 

@@ -12,25 +12,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from annealz.io.reading.fields import Field, Record, line, numbers, optional, table, text
-from annealz.io.reading.json_text import parse_json
-from annealz.io.reading.npy import load_npy
-from annealz.io.reading.regular import read_small
-from annealz.io.reading.words import told
-from annealz.io.storage.files import write_atomic
+from annealz.io.archive import load_npy
+from annealz.io.files import write_atomic
+from annealz.io.reading import parse_json, read_small, told
+from annealz.io.records import Record, line, numbers, optional, table, text
 from annealz.schedules.terrain import TERRAIN, Terrain
 
 __all__ = ["Schedule"]
 
 _RECORD = Record(
     "the schedule",
-    (
-        Field("name", line),
-        Field("digest", text),
-        Field("provenance", table),
-        Field("betas", numbers),
-        Field("terrain", optional(TERRAIN), False),
-    ),
+    {"name": line, "digest": text, "provenance": table, "betas": numbers},
+    {"terrain": optional(TERRAIN.within)},
 )
 
 _FORMAT = "annealz-schedule-1"
@@ -161,7 +154,11 @@ class Schedule:
             words = raw.decode().replace(",", " ").split()
             return cls(np.fromiter(map(float, words), np.float64, len(words)), path.stem)
         record = parse_json(raw)
-        return cls(np.array(record), path.stem) if isinstance(record, list) else cls.from_record(record)
+        return (
+            cls(np.array(record), path.stem)
+            if isinstance(record, list)
+            else cls.from_record(record)
+        )
 
     @classmethod
     def from_record(cls, record: Any) -> Self:

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import Field, Record, finite, flag, list_of, numbers, table, whole
-from annealz.io.reading.words import told
-from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.archive import load_archive, real_numbers, save_archive
+from annealz.io.reading import told
+from annealz.io.records import Record, finite, flag, list_of, numbers, table, whole
 
 if TYPE_CHECKING:
     from annealz.engine.run import Run
@@ -34,13 +33,14 @@ __all__ = ["Terrain", "terrain_of"]
 
 TERRAIN = Record(
     "the terrain",
-    (
-        *(Field(name, numbers, False) for name in ("betas", "mean", "variance", "ess", "tau")),
-        Field("tau_is_bound", list_of(flag), False),
-        Field("sweeps", whole, False),
-        Field("seconds", finite, False),
-        Field("provenance", table, False),
-    ),
+    {},
+    {
+        **dict.fromkeys(("betas", "mean", "variance", "ess", "tau"), numbers),
+        "tau_is_bound": list_of(flag),
+        "sweeps": whole,
+        "seconds": finite,
+        "provenance": table,
+    },
 )
 
 _FLOOR = 1e-16  # of the largest g: what a zero counts as

@@ -16,19 +16,20 @@ import re
 from pathlib import Path
 from typing import Any, Self
 
-from annealz.io.reading.fields import (
-    Field,
+from annealz.io.files import write_atomic
+from annealz.io.records import (
     Record,
+    digest_record,
     finite,
     line,
     list_of,
+    load_record,
     number,
     optional,
+    save_record,
     text,
     whole,
 )
-from annealz.io.storage.files import write_atomic
-from annealz.io.storage.record import digest_record, load_record, save_record
 from annealz.models.formats.npz import load_rbm, save_rbm
 from annealz.models.rbm import RBM
 
@@ -36,18 +37,18 @@ __all__ = ["TrainingFolder", "load_series"]
 
 OUTCOME = Record(
     "the result of a training",
-    (
-        *(Field(name, line) for name in ("file", "name", "digest")),
-        *(Field(name, whole) for name in ("num_hidden", "num_visible", "num_updates")),
-        Field("data", Record("data", (Field("name", line), Field("digest", text)))),
-        Field("reconstruction_error", number),
-        Field("pseudo_log_likelihood", number),
-        Field("exact_log_z", optional(number)),
-        Field("log_likelihood", optional(number)),
-        Field("seconds", finite),
-        Field("series", optional(line)),
-        Field("messages", list_of(text)),
-    ),
+    {
+        **dict.fromkeys(("file", "name", "digest"), line),
+        **dict.fromkeys(("num_hidden", "num_visible", "num_updates"), whole),
+        "data": Record("data", {"name": line, "digest": text}).within,
+        "reconstruction_error": number,
+        "pseudo_log_likelihood": number,
+        "exact_log_z": optional(number),
+        "log_likelihood": optional(number),
+        "seconds": finite,
+        "series": optional(line),
+        "messages": list_of(text),
+    },
 )
 
 _RECORD, _CHECKPOINT, _RESULT = "training.json", "checkpoint.npz", "result.json"

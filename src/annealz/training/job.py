@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
-from annealz.io.reading.fields import Field, Record, file_name, finite, optional, text, whole
-from annealz.io.storage.lock import holding
-from annealz.io.storage.record import digest_record
+from annealz.io.files import holding
+from annealz.io.records import Record, digest_record, file_name, finite, optional, text, whole
 from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.training.data.source import SOURCE, DataSource, digest_rows
@@ -26,27 +25,24 @@ __all__ = ["resume_training", "train_to_file"]
 
 _TRAINED = Record(
     "the settings of a training",
-    (
-        Field("num_hidden", whole),
-        Field("algorithm", text, False),
-        *(
-            Field(name, whole, False)
-            for name in ("gibbs_steps", "num_updates", "batch_size", "seed")
-        ),
-        Field("learning_rate", finite, False),
-        Field("final_learning_rate", optional(finite), False),
-        Field("weight_decay", finite, False),
-    ),
+    {"num_hidden": whole},
+    {
+        "algorithm": text,
+        **dict.fromkeys(("gibbs_steps", "num_updates", "batch_size", "seed"), whole),
+        "learning_rate": finite,
+        "final_learning_rate": optional(finite),
+        "weight_decay": finite,
+    },
 )
 TRAINING = Record(
     "the record of a training",
-    (
-        Field("settings", _TRAINED),
-        Field("data", SOURCE),
-        Field("file", file_name),
-        Field("series", optional(whole)),
-        Field("checkpoint_seconds", finite),
-    ),
+    {
+        "settings": _TRAINED.within,
+        "data": SOURCE.within,
+        "file": file_name,
+        "series": optional(whole),
+        "checkpoint_seconds": finite,
+    },
 )
 
 OnProgress = Callable[[TrainingProgress], None]

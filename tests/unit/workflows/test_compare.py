@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.models.exact import exact_log_z
 from annealz.models.formats import save_rbm
 from annealz.pilots.plan import pilot_sweeps

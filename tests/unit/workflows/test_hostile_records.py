@@ -10,8 +10,8 @@ import pytest
 import annealz
 from annealz.engine.checkpoint import Checkpoint, Standing
 from annealz.engine.run_arrays import run_from_arrays
-from annealz.io.storage.archive import load_archive, pack_archive, save_archive
-from annealz.io.storage.record import load_record, save_record
+from annealz.io.archive import load_archive, pack_archive, save_archive
+from annealz.io.records import load_record, save_record
 from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule

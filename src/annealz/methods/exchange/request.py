@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Annotated, ClassVar
 
-from annealz.io.reading.fields import optional, whole
+from annealz.io.records import optional, whole
 from annealz.methods.request import PathRequest, option
 
 __all__ = ["ExchangeRequest"]

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from annealz.io.reading.words import listed, shown
+from annealz.io.reading import listed, shown
 
 __all__ = [
     "TARGETS",

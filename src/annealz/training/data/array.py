@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.io.reading.npy import load_npy
-from annealz.io.storage.archive import load_archive
+from annealz.io.archive import load_archive, load_npy
 from annealz.training.data.idx import read_idx
 
 __all__ = ["read_array", "read_data"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from annealz.core.random import derive_seed
-from annealz.io.reading.fields import Field, Record, line, one_of, optional, text
+from annealz.io.records import Record, line, one_of, optional, text
 from annealz.training.data.array import read_data
 from annealz.training.data.binarise import binarise
 from annealz.training.data.mnist import load_mnist
@@ -21,12 +21,8 @@ __all__ = ["DataSource", "check_rows", "digest_rows"]
 
 SOURCE = Record(
     "the record of data",
-    (
-        Field("name", line),
-        Field("kind", one_of("mnist", "file")),
-        Field("path", optional(text)),
-        Field("digest", text, False),
-    ),
+    {"name": line, "kind": one_of("mnist", "file"), "path": optional(text)},
+    {"digest": text},
 )
 
 _SPLITS = {"mnist": "train", "mnist-train": "train", "mnist-test": "test"}
