@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import ArrayLike
 
+from annealz.core.errors import InputError
 from annealz.core.failures import user_errors
 from annealz.core.random import check_seed
 from annealz.engine.blocks import (
@@ -124,10 +125,10 @@ def anneal(
     counts = {"num_chains": num_chains, "record_every": record_every, "chunk_steps": chunk_steps}
     for name, value in counts.items():
         if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+            raise InputError(name, "must be at least 1", value)
     _check_direction(start, reverse, resample)
     path = kernel.extend(path)
-    check_memory(path, num_chains)
+    check_memory(path, num_chains, "num_chains")
     program = RunProgram(
         path,
         kernel,

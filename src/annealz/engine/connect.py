@@ -7,6 +7,7 @@ cores took 1.4 times as long as one process): XLA has as many threads as its wor
 otherwise. Their number changes no bit (docs/design-notes.md).
 """
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from annealz.core.errors import InputError
 from annealz.io.reading import need, parse_json, read_small
 
 if TYPE_CHECKING:
@@ -41,14 +43,13 @@ def connected(where: str) -> "Iterator[Client]":
         return
     address = where if "://" in where else _address_in(where)
     try:
-        client = distributed.Client(
-            address, timeout=_CONNECT_SECONDS, set_as_default=False, name="annealz"
-        )
-    except (OSError, RuntimeError, ValueError, TypeError) as error:
+        asyncio.run(_identity(address))
+    except Exception as error:  # any that reading unknown bytes leads to
         raise ValueError(
             f"no scheduler answered at {address} within {_CONNECT_SECONDS} s: start one, or check the "
             "address and Dask's configuration of certificates."
         ) from error
+    client = distributed.Client(address, set_as_default=False, name="annealz")
     try:
         yield client
     finally:
@@ -56,12 +57,23 @@ def connected(where: str) -> "Iterator[Client]":
             client.close(timeout=_CLOSE_SECONDS)
 
 
+async def _identity(address: str) -> Any:
+    """Ask what is there who it is: Dask's client waits without a limit for what says nothing."""
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    options = Security().get_connection_args("client")
+    async with rpc(address, connection_args=options) as other:
+        return await asyncio.wait_for(other.identity(), _CONNECT_SECONDS)
+
+
 def _address_in(file: str) -> str:
     """Return the address in a scheduler file."""
     if not file.strip() or file.strip("+-.").isdecimal():
-        raise ValueError(
-            f"--cluster must be an address such as tcp://host:8786, a scheduler file, or a number of local "
-            f"processes, got {file!r}."
+        raise InputError(
+            "cluster",
+            "must be an address such as tcp://host:8786, a scheduler file, or a number of local processes",
+            file,
         )
     raw = read_small(file)
     with contextlib.suppress(ValueError, KeyError, TypeError):
@@ -77,7 +89,7 @@ def _address_in(file: str) -> str:
 def _local(distributed: Any, count: int) -> "Iterator[Client]":
     """Start processes of this machine, which share its cores."""
     if not 1 <= count <= _MOST_LOCAL:
-        raise ValueError(f"--cluster takes 1 to {_MOST_LOCAL} local processes, got {count}.")
+        raise InputError("cluster", f"takes 1 to {_MOST_LOCAL} local processes", count)
     with (
         distributed.LocalCluster(
             n_workers=count,

@@ -7,7 +7,7 @@ neither chunks nor resumes, neither the order of blocks nor where they are compu
 
 import abc
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +31,8 @@ class BlockProgram(abc.ABC):
     """First row of every block, and the size of a block."""
     given: Any
     """What every block needs: the one thing that depends on where it is made."""
+    like: Any
+    """Shapes and types of a block."""
 
     @property
     def first_steps(self) -> int:
@@ -51,11 +53,6 @@ class BlockProgram(abc.ABC):
     ) -> tuple[Any, Any]:
         """Take steps step + 1 .. stop of block i; return it with what it gives to the records."""
 
-    @property
-    @abc.abstractmethod
-    def like(self) -> Any:
-        """Shapes and types of a block."""
-
     @abc.abstractmethod
     def limit(self, step: int) -> int:
         """Return the most steps that a chunk after this one can have."""
@@ -66,7 +63,7 @@ class BlockProgram(abc.ABC):
 
     @abc.abstractmethod
     def merge(
-        self, step: int, stop: int, parts: list[Any], records: list[dict[str, Any]]
+        self, step: int, stop: int, parts: list[Any], records: list[dict[str, Any]], /
     ) -> tuple[list[dict[str, Any]], Progress]:
         """Merge what the blocks gave; return the new records, and where the run stands."""
 
@@ -74,7 +71,7 @@ class BlockProgram(abc.ABC):
 class Finished(NamedTuple):
     """A run at its end."""
 
-    blocks: Sequence[Any]
+    blocks: list[Any]
     records: list[dict[str, Any]]
     seconds: float
     messages: tuple[str, ...]

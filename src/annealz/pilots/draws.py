@@ -91,7 +91,7 @@ def draw_with_ancestors(
     generator = np.random.default_rng(derive_seed(seed, "draws", "resampling"))
     chosen = resample(run.log_weights, generator, num_draws)
     swept = take_steps(program, Saver(None, 0), draws=run.states[chosen]).blocks
-    return Draws(gather(list(swept), num_draws), chosen)
+    return Draws(gather(swept, num_draws), chosen)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,8 +125,8 @@ class _Sweeps(BlockProgram):
     def advance(self, given: tuple, i: int, block: jax.Array, step: int, stop: int, *_: Any):
         path, kernel, stream = given
         chains = indices(len(block)) + np.int32(self.blocks[0][i])
-        x, _ = run_at_beta(path, kernel, stream, chains, block, 1.0, step, stop - step)
-        return x, None
+        states, _ = run_at_beta(path, kernel, stream, chains, block, 1.0, step, stop - step)
+        return states, None
 
     def merge(self, step: int, stop: int, *_: Any):
         return [], Progress(stop, self.num_steps, np.nan, np.nan, "draws")

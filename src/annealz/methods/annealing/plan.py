@@ -167,7 +167,7 @@ def _prepared(
 ) -> Problem:
     """Return the problem with base and kernel chosen; what the run cannot do is refused before pilots."""
     if not problem.is_enumerated:
-        check_memory(problem.states, num_chains)
+        check_memory(problem.states, num_chains, "num_chains")
     if request.resample is not None:
         Resampling(request.resample, island_size(num_chains))
     if draws is not None and not isinstance(draws, str):

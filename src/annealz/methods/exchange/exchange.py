@@ -277,12 +277,13 @@ class _ExchangeProgram(BlockProgram):
     def terms(self, records: _Records) -> tuple[Ladder]:
         return (self.ladder_after(records),)
 
-    def advance(self, given: tuple, i: int, block: _Block, step: int, stop: int, ladder: Ladder):
-        half, (path, kernel, stream) = self.half_at(step), given
+    def advance(self, given: tuple, i: int, block: _Block, step: int, stop: int, *terms: Any):
+        half, (path, kernel, stream), (ladder,) = self.half_at(step), given, terms
         is_first = step == half.first
         sweeps = Sweeps(
             np.int32(self.blocks[0][i]),
-            *map(on_device, ladder),
+            on_device(ladder.betas),
+            on_device(ladder.constants),
             np.int32(step),
             np.int32(stop),
             np.float32(self.halves[0].stop),
