@@ -90,16 +90,16 @@ if TYPE_CHECKING:
     from annealz.pilots.survey import survey as survey
     from annealz.pilots.survey import survey_knots as survey_knots
     from annealz.pilots.survey_mixing import survey_mixing as survey_mixing
-    from annealz.results.bayes_factor import BayesFactor as BayesFactor
-    from annealz.results.bayes_factor import log_bayes_factor as log_bayes_factor
+    from annealz.results.models import BayesFactor as BayesFactor
+    from annealz.results.models import log_bayes_factor as log_bayes_factor
     from annealz.results.compare import compare_schedules as compare_schedules
     from annealz.results.conservative import Conservative as Conservative
     from annealz.results.conservative import conservative_log_z as conservative_log_z
     from annealz.results.entropy import Entropy as Entropy
     from annealz.results.likelihood import Likelihood as Likelihood
     from annealz.results.likelihood import log_likelihood as log_likelihood
-    from annealz.results.model_table import ModelTable as ModelTable
-    from annealz.results.model_table import compare_models as compare_models
+    from annealz.results.models import ModelTable as ModelTable
+    from annealz.results.models import compare_models as compare_models
     from annealz.schedules import Schedule as Schedule
     from annealz.schedules import decelerate as decelerate
     from annealz.schedules import gms13 as gms13
@@ -144,8 +144,7 @@ else:
         "pilots.moment": "fit_moment_path",
         "pilots.plan": "plan_schedule",
         "methods.posterior": "Mean Posterior",
-        "results.bayes_factor": "BayesFactor log_bayes_factor",
-        "results.model_table": "ModelTable compare_models",
+        "results.models": "BayesFactor ModelTable compare_models log_bayes_factor",
         "methods.exchange.estimate": "ExchangeEstimate",
         "engine.cluster": "LostCluster",
         "methods.exchange.exchange": "exchange",

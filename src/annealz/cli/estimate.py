@@ -151,18 +151,9 @@ def _with_posterior(result: Any) -> Sheet:
 
 def _sheet_of_several(estimates: dict[str, Any]) -> Sheet:
     """Return the sheet of a table of models; its record holds all of every estimate."""
-    from annealz.results.model_table import compare_models
+    from annealz.results.models import compare_models
 
-    models = compare_models(estimates)
-    reasons = tuple(
-        one
-        if one.reason is None
-        else dataclasses.replace(
-            one, reason=estimates[one.name].to_dict()["messages"][0].rstrip(".")
-        )
-        for one in models.evidences
-    )
-    sheet = sheet_of(dataclasses.replace(models, evidences=reasons), "best model")
+    sheet = compare_models(estimates).sheet()
     for row in sheet.record["models"]:
         estimate = estimates[row["model"]]
         posterior = estimate.posterior
@@ -238,9 +229,9 @@ def resume(options: Options) -> None:
     """Resume the run or training in FOLDER; the result is the same as without the interruption."""
     from annealz.io.store import Store
     from annealz.models.formats.load import load_model
-    from annealz.training.folder import TrainingFolder
 
-    if TrainingFolder(options.folder).is_training():
+    store = Store(options.folder)
+    if store.method == "training":
         from annealz.cli.tools import resume_training
 
         for name in ("plot", "report", "model", "cluster"):
@@ -249,9 +240,7 @@ def resume(options: Options) -> None:
         resume_training(options)
         return
     check_outputs(options)
-    Store(
-        options.folder
-    ).record()  # a folder that cannot be resumed is refused before workers start
+    store.record()  # a folder that cannot be resumed is refused before workers start
     model = None if options.model is None else load_model(options.model)
     with open_client(options) as client:
         result, store = resume_run(options.folder, options, client, model)
@@ -280,10 +269,9 @@ def report(options: Options) -> None:
     It holds the number with its error and status, pictures, the cost, and the command that reproduces it.
     """
     from annealz.io.store import Store
-    from annealz.training.folder import TrainingFolder
 
     store = Store(options.run)
-    if TrainingFolder(options.run).is_training():
+    if store.method == "training":
         raise ValueError(
             f"{options.run} holds a training, which has no report: give the folder of a run."
         )

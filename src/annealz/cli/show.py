@@ -70,7 +70,7 @@ def sheet_of(result: Any, headline: str) -> Sheet:
     rows = tuple(result.rows())
     table = None
     if hasattr(result, "headings"):
-        table = Cells(result.headings(), tuple(result.table()))
+        table = Cells(tuple(result.table()), result.headings())
     return Sheet(
         name=type(result).__name__,
         headline=next((row for row in rows if row[0] == headline), rows[0]),

@@ -210,8 +210,7 @@ def train(options: Options) -> None:
     import dataclasses
 
     from annealz.training.data.source import DataSource
-    from annealz.training.folder import TrainingFolder
-    from annealz.training.job import train_to_file
+    from annealz.training.job import train_to_file, training_store
     from annealz.training.settings import Settings
 
     names = [field.name for field in dataclasses.fields(Settings)]
@@ -229,27 +228,27 @@ def train(options: Options) -> None:
             on_progress=on_progress,
         )
 
-    _train(work, TrainingFolder.beside(options.out), options)
+    _train(work, training_store(options.out), options)
 
 
 def resume_training(options: Options) -> None:
     """Resume the training in a folder."""
+    from annealz.io.store import Store
     from annealz.training import job
-    from annealz.training.folder import TrainingFolder
 
     def work(on_progress: Any) -> Any:
         return job.resume_training(options.folder, on_progress=on_progress)
 
-    _train(work, TrainingFolder(options.folder), options)
+    _train(work, Store(options.folder), options)
 
 
-def _train(work: Callable[[Any], Any], folder: Any, options: Options) -> None:
+def _train(work: Callable[[Any], Any], store: Any, options: Options) -> None:
     try:
         with show_training(options.quiet) as progress:
             outcome = work(progress)
     except KeyboardInterrupt:
-        if folder.is_training():
-            words = f"interrupted; resume with: annealz resume {folder.path}"
+        if store.holds_run:
+            words = f"interrupted; resume with: annealz resume {store.path}"
         else:
             words = "interrupted, and nothing was saved."
         print(f"annealz: {words}", file=sys.stderr)

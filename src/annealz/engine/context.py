@@ -171,13 +171,13 @@ class Context:
 
     def _show(self, stack: contextlib.ExitStack) -> None:
         """Show progress, and call the caller's own function all the same."""
-        from annealz.views.show import board, live
+        from annealz.views.progress import live_board, report_labelled_to, report_to
 
-        display = stack.enter_context(live.live_board())
-        if display is None:
+        board = stack.enter_context(live_board())
+        if board is None:
             return
-        report = board.report_labelled_to if self._is_named else board.report_to
-        first, second = report(display), self.on_progress
+        report = report_labelled_to if self._is_named else report_to
+        first, second = report(board), self.on_progress
 
         def both(*now: Any) -> None:
             first(*now)

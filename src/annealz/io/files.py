@@ -43,13 +43,15 @@ def holding(folder: str | Path) -> Iterator[None]:
     """Refuse a folder that another process writes to, and keep others out of it until the end.
 
     The file `.lock` in it is locked; the system releases it when the process ends, however it ends. A
-    folder that is missing is made, and deleted at the end if it is empty. Where nothing can be locked,
-    writing reports the error.
+    folder that is missing is made. One that is empty at the end is deleted, unless it was empty before.
+    Where nothing can be locked, writing reports the error.
     """
     from filelock import FileLock, Timeout  # when it is needed: it takes 30 ms
 
     folder = Path(folder)
-    file, was_there = folder / ".lock", folder.exists()
+    file, was_empty = folder / ".lock", False
+    with contextlib.suppress(OSError):
+        was_empty = not any(folder.iterdir())
     lock = FileLock(file, blocking=False)
     for _ in range(_MOST_ATTEMPTS):
         try:
@@ -72,7 +74,7 @@ def holding(folder: str | Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 file.unlink()  # while it is locked: filelock refuses one that lost its name
             lock.release()
-            if not was_there:
+            if not was_empty:
                 with contextlib.suppress(OSError):  # it holds files
                     folder.rmdir()
 

@@ -176,8 +176,9 @@ class Store:
         return self._read(self._file(part))
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Write the result, which marks the run as done."""
+        """Write the result, which marks the run as done, and delete what only a resume needs."""
         write_atomic(self.path / "result.json", json.dumps(result, indent=1))
+        self._delete("checkpoint-*.npz", ".*.tmp")
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""

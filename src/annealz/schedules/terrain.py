@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from annealz.diagnostics.sheet import Sheet, Shown, data_frame
 from annealz.io.archive import load_archive, real_numbers, save_archive
 from annealz.io.reading import told
 from annealz.io.records import Record, finite, flag, list_of, numbers, table, whole
@@ -48,8 +49,8 @@ _LEAST_SPACING = 1e-12  # between betas: nearer ones would overflow slopes and s
 _WIDTHS = np.concatenate([[0.0], np.geomspace(1e-3, 0.1, 25)])
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Terrain:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Terrain(Shown):
     """Mean and variance of the slope at some betas, and what they cost.
 
     Parameters
@@ -147,16 +148,30 @@ class Terrain:
             logs = logs + np.log(self.tau)
         return grid, np.exp(np.interp(grid, self.betas, logs))
 
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import terrain_html
-
-        return terrain_html(self)
+    def sheet(self) -> Sheet:
+        """Return what it shows."""
+        rows = [
+            ("least cost J", f"{self.least_cost:.4g} under perfect mixing"),
+            ("cost of linear", f"{self.linear_cost:.4g}"),
+            ("largest g(β)", f"{self.variance.max():.4g}"),
+        ]
+        if self.tau is not None:
+            bound = ", at least" if np.any(self.tau_is_bound) else ""
+            rows.append(("largest τ(β)", f"{self.tau.max():.3g} sweeps{bound}"))
+        rows.append(("pilot", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"))
+        grid, g = self.on_grid(201)
+        even = np.sqrt(np.interp(np.linspace(0, 1, 201), grid, g))
+        return Sheet(
+            name="Terrain",
+            headline=("terrain", f"{self.betas.size} betas"),
+            rows=rows,
+            curves=[("√g(β)", even / max(even.max(), 1e-300))],
+        )
 
     def to_pandas(self):
-        """A pandas table of a row a beta."""
-        from annealz.views.tables import terrain_table
-
-        return terrain_table(self)
+        """Return a pandas table, one row per beta."""
+        columns = {name: getattr(self, name) for name in self._columns}
+        return data_frame({"beta": columns.pop("betas"), **columns})
 
     @property
     def linear_cost(self) -> float:

@@ -1,7 +1,7 @@
 """The page of a result: one HTML file that needs nothing else.
 
-All that is text is escaped here. The page forbids itself all that it does not hold (Content-Security-Policy):
-no script runs and nothing is fetched, whatever a model is called.
+All that is text is escaped here. The page forbids itself all that it does not hold
+(Content-Security-Policy): no script runs and nothing is fetched, whatever a model is called.
 """
 
 import datetime
@@ -99,7 +99,7 @@ class _Html(str):
 
 
 def _tag(name: str, *content: str, **attributes: str) -> _Html:
-    """Return an element; what is not markup is escaped. `class_` is the attribute class, `_` in names `-`."""
+    """Return an element; what is not markup is escaped; `class_` is its class, `_` in names `-`."""
     named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
     opened = "".join(f' {key}="{escape(value)}"' for key, value in named.items())
     inside = "".join(part if isinstance(part, _Html) else escape(part) for part in content)
@@ -109,7 +109,8 @@ def _tag(name: str, *content: str, **attributes: str) -> _Html:
 def _header(sheet: Sheet) -> _Html:
     """Return the number, its interval, and a box with the status, what to know and what to try next."""
     rows = dict(sheet.rows)
-    parts = [_tag("h1", sheet.title or sheet.name), _tag("p", sheet.headline[1], class_="number")]
+    kind = "verdict" if sheet.status is None else "number"
+    parts = [_tag("h1", sheet.title or sheet.name), _tag("p", sheet.headline[1], class_=kind)]
     if "95 % interval" in rows:
         parts.append(_tag("p", f"95 % interval {rows['95 % interval']}", class_="interval"))
     notes = [_list(sheet.notes)] if sheet.notes else []

@@ -1,5 +1,7 @@
 """Bayes factors and tables of models, against closed forms."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -27,7 +29,7 @@ def test_a_bayes_factor_has_the_known_value(estimates):
     assert factor.std_err == pytest.approx(np.hypot(narrow.std_err, wide.std_err))
     assert_within_mc_error(factor.value, log_evidence(2.0) - log_evidence(8.0), factor.std_err)
     assert factor.probability == pytest.approx(expit(factor.value))
-    assert factor.first.name == "width 2"
+    assert factor.names == ("width 2", "width 8")
     back = annealz.log_bayes_factor(wide, narrow)
     assert back.interval() == pytest.approx([-bound for bound in factor.interval()[::-1]])
     assert "width 2 against width 8" in repr(factor)
@@ -89,6 +91,23 @@ def test_one_seed_adds_errors_and_says_so(estimates):
         annealz.log_bayes_factor(narrow, narrow)
 
 
+def test_models_of_one_name_are_called_by_what_distinguishes_them(estimates):
+    first, second = estimates["width 2"], estimates["width 8"]
+
+    def sourced(estimate: annealz.Estimate, source: str | None) -> annealz.Estimate:
+        plan = dataclasses.replace(estimate.plan, model="m", source=source)
+        return dataclasses.replace(estimate, plan=plan)
+
+    def names(*sources: str | None) -> tuple[str, ...]:
+        pair = [sourced(*both) for both in zip((first, second), sources, strict=True)]
+        return annealz.log_bayes_factor(*pair).names
+
+    assert names(None, None) == names("here:f", "here:f") == ("a", "b")
+    assert names("here:f", "here:g") == ("here:f", "here:g")
+    table = annealz.compare_models([sourced(first, "here:f"), sourced(second, "here:g")])
+    assert {*table.names} == {"here:f", "here:g"}
+
+
 def test_an_unreliable_estimate_makes_the_comparison_unreliable(estimates):
     few = annealz.estimate_log_z(conjugate(8.0), seed=9, **{**OPTIONS, "num_chains": 10})
     factor = annealz.log_bayes_factor(estimates["width 2"], few)
@@ -97,8 +116,9 @@ def test_an_unreliable_estimate_makes_the_comparison_unreliable(estimates):
     assert "open" in factor.in_words or factor.in_words.endswith("if these estimates are right")
     table = annealz.compare_models({"few": few, "many": estimates["width 2"]})
     assert table.status is annealz.Status.UNRELIABLE
-    assert [status.value for status in table.statuses] == ["ok", "unreliable"]
-    assert table.to_dict()["messages"] == list(table.messages)
+    assert [row["status"] for row in table.to_dict()["models"]] == ["ok", "unreliable"]
+    assert "try num_chains=100" in table.messages[0]
+    assert "try --chains 100" in table.to_dict()["messages"][0]
 
 
 def test_large_factors_and_open_questions_are_said_in_words():
@@ -119,10 +139,10 @@ def test_large_factors_and_open_questions_are_said_in_words():
         (lambda: annealz.compare_models({"a": 3}), r"models\['a'\] must be an estimate"),
         (
             lambda: annealz.compare_models({"a": (0, 1)}, prior_weights={"b": 1}),
-            "names of the models, a, got b",
+            "names of the models, a, got 'b'",
         ),
         (lambda: annealz.compare_models({"a": (0, 1)}, prior_weights=[1, 2]), "one number per"),
-        (lambda: annealz.compare_models({"a": (0, 1)}, prior_weights=[0]), "must not all be 0"),
+        (lambda: annealz.compare_models({"a": (0, 1)}, prior_weights=[0]), "not all 0, got"),
         (lambda: annealz.compare_models({"a": (0, 1)}).bayes_factor("a", "b"), "'b' is not in"),
     ],
 )

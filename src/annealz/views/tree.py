@@ -1,6 +1,4 @@
-"""Results as tables of pandas and trees of xarray, for those who have them.
-
-Nothing is computed here. A tree has the groups
+"""An estimate as a tree of xarray, for those who have it.
 
     posterior      chain, draw   draws of the parameters, resampled to equal weight: of densities
     posterior_weighted           the draws themselves, with their log_weight
@@ -27,125 +25,19 @@ from annealz.diagnostics.islands import IslandJudgement
 from annealz.io.reading import need
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
-    from annealz.engine.run import Run, Trace
+    from annealz.engine.run import Run
     from annealz.methods.annealing.estimate import Estimate
     from annealz.methods.posterior import Posterior
-    from annealz.results.compare import Comparison
-    from annealz.results.likelihood import Likelihood
-    from annealz.results.model_table import ModelTable
-    from annealz.schedules.schedule import Schedule
-    from annealz.schedules.terrain import Terrain
 
-__all__ = [
-    "comparison_table",
-    "estimate_tree",
-    "likelihood_table",
-    "model_table",
-    "run_table",
-    "schedule_table",
-    "terrain_table",
-    "trace_table",
-]
+__all__ = ["estimate_tree"]
 
 _NATS, _CHAINS, _ONE = "nats", "chains", "1"
 
 
-def _table(columns: dict[str, Any], index: str | None = None) -> pd.DataFrame:
-    pandas = need("pandas", "tables are made", "notebook")
-    frame = pandas.DataFrame(columns)
-    return frame if index is None else frame.rename_axis(index)
-
-
-def run_table(run: Run) -> pd.DataFrame:
-    """One row per chain: log w, and its share of the sum of weights."""
-    return _table(
-        {"log_weight": run.log_weights, "weight": _shares(run.log_weights)}, index="chain"
-    )
-
-
-def trace_table(trace: Trace) -> pd.DataFrame:
-    """One row per recorded step; of what was observed only numbers, not arrays."""
-    columns = {
-        "step": trace.steps,
-        "beta": trace.betas,
-        "log_z": trace.log_z,
-        "ess": trace.ess,
-    }
-    for name, mean in trace.means.items():
-        if mean.ndim == 1:
-            columns[f"{name}_mean"] = mean
-            columns[f"{name}_variance"] = trace.variances[name]
-    return _table(columns)
-
-
-def schedule_table(schedule: Schedule) -> pd.DataFrame:
-    """One row per step: beta."""
-    return _table({"beta": schedule.betas}, index="step")
-
-
-def terrain_table(terrain: Terrain) -> pd.DataFrame:
-    """One row per beta."""
-    columns = {
-        "beta": terrain.betas,
-        "mean": terrain.mean,
-        "variance": terrain.variance,
-        "ess": terrain.ess,
-    }
-    if terrain.tau is not None:
-        columns |= {"tau": terrain.tau, "tau_is_bound": terrain.tau_is_bound}
-    return _table(columns)
-
-
-def comparison_table(comparison: Comparison) -> pd.DataFrame:
-    """A row a schedule."""
-    found = comparison.contenders
-    bounds = [one.variance_interval() for one in found]
-    return _table(
-        {
-            "schedule": [one.name for one in found],
-            "log_z": [one.log_z for one in found],
-            "std_err": [one.std_err for one in found],
-            "status": [one.status.value for one in found],
-            "mean_ess": [one.ess.mean() for one in found],
-            "least_ess": [one.ess.min() for one in found],
-            "largest_ess": [one.ess.max() for one in found],
-            "variance": [one.variance.mean() for one in found],
-            "variance_low": [low for low, _ in bounds],
-            "variance_high": [high for _, high in bounds],
-            "num_steps": [one.num_steps for one in found],
-            "pilot_sweeps": [one.sweeps["pilot"] for one in found],
-            "main_sweeps": [one.sweeps["main"] for one in found],
-        }
-    )
-
-
-def likelihood_table(likelihood: Likelihood) -> pd.DataFrame:
-    """One row per example."""
-    return _table(
-        {
-            "log_density": likelihood.log_densities,
-            "log_likelihood": likelihood.log_likelihoods,
-        },
-        index="example",
-    )
-
-
-def model_table(models: ModelTable) -> pd.DataFrame:
-    """One row per model, the best first."""
-    rows = models.to_dict()["models"]
-    numbers = [name for name in rows[0] if name not in ("model", "status")]
-    columns = {"model": [row["model"] for row in rows]}
-    columns |= {
-        name: [np.nan if row[name] is None else row[name] for row in rows] for name in numbers
-    }
-    return _table({**columns, "status": [row["status"] for row in rows]})
-
-
 def estimate_tree(estimate: Estimate) -> xr.DataTree:
-    """All that an estimate holds; of the states of its chains what is the posterior of a density."""
+    """Return all that an estimate holds; of the states of its chains what is the posterior of a density."""
     xarray = need("xarray", "trees are made", "notebook")
     posterior = estimate.posterior
     groups = {
@@ -192,7 +84,7 @@ def _run_groups(xarray: Any, run: Run, prefix: str) -> dict[str, Any]:
     sample_dims = ("chain", "draw")
     samples = {
         "log_weight": (sample_dims, run.log_weights[None], {"units": _NATS}),
-        "weight": (sample_dims, _shares(run.log_weights)[None], {"units": _ONE}),
+        "weight": (sample_dims, run.shares[None], {"units": _ONE}),
     }
     if run.island_size is not None:
         islands = np.arange(run.num_chains) // run.island_size
@@ -245,7 +137,7 @@ def _diagnostics(xarray: Any, estimate: Estimate) -> Any:
 
 
 def _attributes(estimate: Estimate) -> dict[str, Any]:
-    """What a file can hold: numbers and words."""
+    """Return what a file can hold: numbers and words."""
     known = {} if estimate.exact_log_z is None else {"exact_log_z": estimate.exact_log_z}
     return {
         "model": estimate.model,
@@ -263,8 +155,3 @@ def _attributes(estimate: Estimate) -> dict[str, Any]:
         "inference_library": "annealz",
         "inference_library_version": estimate.plan.versions["annealz"],
     }
-
-
-def _shares(log_weights: np.ndarray) -> np.ndarray:
-    weights = np.exp(log_weights - log_weights.max())
-    return weights / weights.sum()
