@@ -125,8 +125,8 @@ class _Sweeps(BlockProgram):
     def advance(self, given: tuple, i: int, block: jax.Array, step: int, stop: int, *_: Any):
         path, kernel, stream = given
         chains = indices(len(block)) + np.int32(self.blocks[0][i])
-        states, _ = run_at_beta(path, kernel, stream, chains, block, 1.0, step, stop - step)
-        return states, None
+        done = run_at_beta(path, kernel, stream, chains, block, 1.0, step, stop - step)
+        return done[0], None
 
     def merge(self, step: int, stop: int, *_: Any):
         return [], Progress(stop, self.num_steps, np.nan, np.nan, "draws")
