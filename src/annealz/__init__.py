@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from annealz.diagnostics.two_sided import TwoSided as TwoSided
     from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided
     from annealz.engine.anneal import anneal as anneal
-    from annealz.engine.cluster.lost import LostCluster as LostCluster
+    from annealz.engine.cluster import LostCluster as LostCluster
     from annealz.engine.observers import AbstractObserver as AbstractObserver
     from annealz.engine.observers import Expectation as Expectation
     from annealz.engine.observers import Slope as Slope

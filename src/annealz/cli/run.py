@@ -45,8 +45,8 @@ def open_client(options: Options) -> Iterator[Any]:
     if options.cluster is None:
         yield None
         return
-    from annealz.engine.cluster.connect import connected
-    from annealz.engine.cluster.lost import LostCluster
+    from annealz.engine.cluster import LostCluster
+    from annealz.engine.connect import connected
 
     with connected(options.cluster) as client:
         if not options.quiet:
@@ -136,7 +136,7 @@ def chains_of(options: Options, client: Any, model: Any, go_on: str) -> tuple[An
 @contextlib.contextmanager
 def _ending(store: Store | None, go_on: str) -> Iterator[None]:
     """Say how to go on after an interruption or without a cluster; drop the scratch of bad input."""
-    from annealz.engine.cluster.lost import LostCluster
+    from annealz.engine.cluster import LostCluster
 
     try:
         yield

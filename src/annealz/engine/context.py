@@ -20,7 +20,7 @@ import numpy as np
 
 from annealz.core.devices import cpu, platform, preferred, preferring
 from annealz.core.failures import user_errors
-from annealz.engine.cluster.current import current_cluster, on_cluster
+from annealz.engine.cluster import current_cluster, on_cluster
 from annealz.engine.progress import OnProgress, begin, in_stage
 from annealz.engine.run import Run
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
@@ -83,8 +83,7 @@ class Context:
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             stack.enter_context(user_errors())
-            if self._client is not None:
-                stack.enter_context(on_cluster(self._client))
+            stack.enter_context(on_cluster(self._client))
             if self.store is not None and not self._is_read:
                 stack.enter_context(self.store.writing())
             if self._progress:

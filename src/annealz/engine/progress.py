@@ -54,6 +54,7 @@ class Progress(NamedTuple):
     num_chains: int = 0
     """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
+
 OnProgress = Callable[[Progress], None]
 
 

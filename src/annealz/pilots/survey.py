@@ -18,7 +18,6 @@ from annealz.core.arrays import indices
 from annealz.core.failures import plainly
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
-from annealz.engine.cluster.current import as_task
 from annealz.engine.observers import Slope
 from annealz.engine.progress import Progress
 from annealz.kernels.abstract import AbstractKernel
@@ -88,7 +87,6 @@ def _pilot(now: Progress) -> Progress:
     return now._replace(log_z=np.nan, ess=np.nan, stage="pilot")
 
 
-@as_task
 @plainly
 def survey_knots(
     path: AbstractPath,

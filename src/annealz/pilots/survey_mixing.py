@@ -29,7 +29,6 @@ from annealz.core.failures import plainly
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
-from annealz.engine.cluster.current import as_task
 from annealz.engine.progress import Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
@@ -95,7 +94,6 @@ class _Knot:
         return not memory.is_bound and self.length > _RESOLVED * memory.tau
 
 
-@as_task
 @plainly
 def survey_mixing(
     path: AbstractPath,

@@ -28,7 +28,7 @@ from annealz.diagnostics.findings import Note
 from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table, data_frame
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
-from annealz.engine.cluster.current import current_cluster, side_by_side
+from annealz.engine.cluster import current_cluster, map_concurrently
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
 from annealz.io.records import list_of, optional, text, whole
@@ -378,7 +378,7 @@ def _compare(request: CompareRequest, context: Context) -> Comparison:
             entries.append(_Entry(name, steps, pilot, scale))
     count, contenders = request.num_replicates, []
     jobs = [(entry, replicate) for entry in entries for replicate in range(count)]
-    outcomes = side_by_side(_runner(request, problem, context, len(jobs)), jobs)
+    outcomes = map_concurrently(_runner(request, problem, context, len(jobs)), jobs)
     for i, entry in enumerate(entries):
         own = outcomes[i * count : (i + 1) * count]
         error = next((one for one in own if isinstance(one, ValueError)), None)

@@ -20,7 +20,7 @@ from annealz.bases.bernoulli import smoothed_means
 from annealz.core.errors import InputError
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
-from annealz.engine.checkpoint import Saver, Standing
+from annealz.engine.checkpoint import RunState, Saver
 from annealz.models.rbm import RBM
 from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
 from annealz.training.data.source import check_rows
@@ -118,7 +118,7 @@ def fit(
         settings.batch_size,
         settings.seed,
     )
-    start = Standing(0, [begun], [])
+    start = RunState(0, [begun], [])
     now = saver.load(lambda: start) or start
     stream, rule = Stream(settings.seed, "training"), dataclasses.replace(settings, seed=0)
     on_device, monitor = jnp.asarray(data), Monitor(data, settings.seed)
@@ -140,7 +140,7 @@ def fit(
                     f"the parameters became infinite or NaN by update {now.step + count:,} of "
                     f"{total:,}: take a smaller learning rate."
                 )
-            now = Standing(now.step + count, [state], [])  # in one go: an interrupt may come
+            now = RunState(now.step + count, [state], [])  # in one go: an interrupt may come
             if on_progress is not None:
                 clock, speed = time.monotonic(), np.nan
                 if first is None:  # what was compiled before does not count

@@ -9,10 +9,9 @@ import numpy as np
 from annealz.core.cost import Cost
 from annealz.core.random import derive_seed
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.engine.blocks import check_memory
+from annealz.engine.blocks import check_memory, check_start
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
-from annealz.engine.reverse import check_start
 from annealz.io.records import (
     TypedRecord,
     finite,
@@ -168,7 +167,7 @@ def _prepared(
 ) -> Problem:
     """Return the problem with base and kernel chosen; what the run cannot do is refused before pilots."""
     if not problem.is_enumerated:
-        check_memory(problem.states, num_chains)
+        check_memory(problem.states, num_chains, "num_chains")
     if request.resample is not None:
         Resampling(request.resample, island_size(num_chains))
     if draws is not None and not isinstance(draws, str):

@@ -177,7 +177,7 @@ def _for_error(
         seed=request.seed,
         on_progress=context.on_progress,
     )
-    check_memory(problem.states, ahead.num_chains)
+    check_memory(problem.states, ahead.num_chains, "num_chains")
     if context.on_forecast is not None:
         context.on_forecast(ahead)
     part_chains = None
