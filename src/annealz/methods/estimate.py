@@ -1,4 +1,4 @@
-"""What every estimate of log Z has, by any method."""
+"""The base class of estimates of log Z, by any method."""
 
 import dataclasses
 import functools
@@ -39,12 +39,12 @@ class AbstractEstimate(Judged, Result):
     """
 
     moves: ClassVar[str] = "sweeps"
-    """What the applications of its kernel are called."""
+    """The name of applications of its kernel."""
     base_name: ClassVar[str] = "base"
-    """What its base is called."""
+    """The name of its base in rows."""
 
     plan: "Plan"
-    """What was asked for, and what pilots decided."""
+    """The request, and what pilots decided."""
     extra_messages: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
 
     @property
@@ -59,12 +59,12 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def findings(self) -> Findings:
-        """What speaks for or against the estimate."""
+        """All that speaks for or against the estimate."""
         return {}
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of pilots, and of the runs."""
+        """The costs of pilots and of the runs."""
         return {"pilot": self.plan.cost}
 
     @property
@@ -74,17 +74,17 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def problem(self) -> "Problem | None":
-        """What was sampled, where it is known: the way from states to parameters."""
+        """The problem that was sampled, where it is known: the way from states to parameters."""
         return self.plan.problem
 
     @property
     def model(self) -> str:
-        """What the model is called."""
+        """The name of the model."""
         return self.plan.model
 
     @property
     def base(self) -> str:
-        """The base, by name."""
+        """The name of the base."""
         return self.plan.base
 
     @property
@@ -94,12 +94,12 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def seed(self) -> int:
-        """Of all random bits."""
+        """The seed of all random bits."""
         return self.plan.request.seed
 
     @property
     def exact_log_z(self) -> float | None:
-        """Where it is known: recorded in the file, or found in no time."""
+        """The exact value where it is known: recorded in the file, or found in no time."""
         return self.plan.exact_log_z
 
     @property
@@ -114,7 +114,7 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What to know, as data: findings, text such as that a disk is full, and advice."""
+        """Findings, text such as that a disk is full, and advice, as data."""
         advice = advice_of(self)
         extra = dict.fromkeys((*self._run_messages(), *self.extra_messages))
         return (*self.findings.values(), *extra, *([advice] if advice.remedies else []))
@@ -158,7 +158,7 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What is needed to make this number again."""
+        """A record of all that is needed to make this number again."""
         return self.plan.to_dict()
 
     def with_message(self, message: str) -> Self:

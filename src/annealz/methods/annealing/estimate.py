@@ -64,12 +64,12 @@ class Estimate(AbstractEstimate):
     plan: AnnealingPlan
     runs: Runs
     judgement: Judgement | IslandJudgement
-    """Of the forward run."""
+    """The diagnosis of the forward run."""
     two_sided: TwoSided | None = None
     second_opinion: SecondOpinion | None = None
-    """From an unlike base, where there was one."""
+    """Chains from an unlike base, where there were any."""
     extra_findings: Findings = dataclasses.field(default_factory=dict)
-    """Of what was asked for: a standard error, a time limit, the method."""
+    """Findings about what was asked for: a standard error, a time limit, the method."""
 
     @property
     def run(self) -> Run:
@@ -96,7 +96,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def first_log_z(self) -> float:
-        """What the first chains say, whatever the second opinion."""
+        """log Z of the first chains, whatever the second opinion."""
         first = self.judgement.log_mean if self.two_sided is None else self.two_sided.log_ratio
         return self.run.log_z0 + first
 
@@ -122,7 +122,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def ess(self) -> float:
-        """Of the forward chains."""
+        """The effective number of forward chains."""
         if isinstance(self.judgement, IslandJudgement):
             return self.num_chains / (1 + self.num_chains * self.judgement.std_err**2)
         return self.judgement.ess
@@ -184,7 +184,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def schedule(self) -> Schedule:
-        """As it was frozen before the run."""
+        """The schedule, frozen before the run."""
         return self.run.schedule
 
     @property
@@ -205,7 +205,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def terrain(self) -> Terrain:
-        """What the schedule's pilot saw of the path; where there was none, what the run itself saw."""
+        """The path as the schedule's pilot saw it; where there was none, as the run itself saw it."""
         return terrain_of(self.run) if self.schedule.terrain is None else self.schedule.terrain
 
     @property
@@ -225,7 +225,7 @@ class Estimate(AbstractEstimate):
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of pilots, of the runs that gave log Z with their draws, and of the second opinion."""
+        """The costs of pilots, of the runs that gave log Z with their draws, and of the second opinion."""
         stages = self._stage_costs()
         costs = {"pilot": stages.pop("pilot"), "main": stages.pop("forward run")}
         costs["main"] += stages.pop("reverse run and its draws", Cost())
@@ -258,7 +258,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What is needed to make this number again."""
+        """A record of all that is needed to make this number again."""
         return {
             **self.plan.to_dict(),
             "purpose": self.run.purpose,

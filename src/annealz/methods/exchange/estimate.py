@@ -70,19 +70,19 @@ class ExchangeEstimate(AbstractEstimate):
 
     @property
     def findings(self) -> Findings:
-        """What speaks against the estimate; a known log Z among it."""
+        """All that speaks against the estimate, a known log Z among it."""
         exact = against_exact(self.log_z, self.std_err, self.exact_log_z)
         return {**self.exchange.findings, **exact}
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of pilots, and of all rounds."""
+        """The costs of pilots and of all rounds."""
         each = self.plan.evaluations_a_sweep
         return {"pilot": self.plan.cost, "main": self.exchange.cost(each)}
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What is needed to reproduce this number."""
+        """A record of all that is needed to make this number again."""
         return {**self.plan.to_dict(), "purpose": self.exchange.purpose}
 
     def sheet(self) -> Sheet:

@@ -78,13 +78,13 @@ class NestedEstimate(AbstractEstimate):
 
     @property
     def findings(self) -> Findings:
-        """What speaks against the estimate; a known log Z among it."""
+        """All that speaks against the estimate, a known log Z among it."""
         exact = against_exact(self.log_z, self.std_err, self.exact_log_z)
         return {**self.judgement.findings, **exact}
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of the checks of the density, and of all runs; sweeps are slices."""
+        """The costs of the checks of the density and of all runs; sweeps are slices."""
         runs = (Cost(one.num_slices, one.evaluations, one.seconds) for one in self.runs)
         return {"pilot": self.plan.cost, "main": sum(runs, Cost(seconds=self.volume_seconds))}
 
