@@ -19,9 +19,7 @@ from annealz.cli.help import Command, show_no_types
 from annealz.cli.options import COMMANDS
 from annealz.cli.plain import speak_plainly
 from annealz.cli.signals import answer_signals, status_at_end
-from annealz.core.errors import InputError
 from annealz.core.kept_programs import keep_programs
-from annealz.diagnostics.findings import in_options, option_of
 
 __all__ = ["app", "main"]
 
@@ -98,8 +96,6 @@ def run(arguments: list[str]) -> int:
         raise
     except MemoryError:
         return _fail("not enough memory: take fewer chains or smaller batches.")
-    except InputError as error:
-        return _fail(error.written(_written))
     except (ValueError, OSError) as error:
         return _fail(str(error))
     except Exception as error:
@@ -114,18 +110,6 @@ def run(arguments: list[str]) -> int:
 def _group() -> Any:
     """Make all commands, once: typer takes longer for it than most of them to refuse their input."""
     return typer.main.get_command(app)
-
-
-def _written(name: str) -> str:
-    """Write a parameter, or one with a value, as the command line does."""
-    name, equals, value = name.partition("=")
-    if name == "model":
-        return "MODEL"
-    return (
-        in_options(name, {"True": True, "False": False}.get(value, value))
-        if equals
-        else option_of(name)
-    )
 
 
 def _unheard() -> int:

@@ -52,9 +52,9 @@ def _of_requests(*names: str) -> list[Any]:
 @command(
     MODEL,
     option("schedules", str | None, None, "Names, separated by commas (default {compared})."),
-    option("steps", int, 10_000, "Steps of a schedule without a pilot."),
-    option("chains", int, 1000, "Chains N."),
-    option("replicates", int, 4, "Independent runs of each schedule."),
+    option("num_steps", int, 10_000, "Steps of a schedule without a pilot.", "--steps"),
+    option("num_chains", int, 1000, "Chains N.", "--chains"),
+    option("num_replicates", int, 4, "Independent runs of each schedule.", "--replicates"),
     *_of_requests("base", "seed", "data"),
     *shared("map", "cluster", "plot", "report", "as_json", "quiet"),
     examples="""
@@ -76,9 +76,9 @@ def compare(options: Options) -> None:
         result = compare_schedules(
             MappedFile.of(options.model, options.map),
             schedules=None if names is None else [n.strip() for n in names.split(",") if n.strip()],
-            num_steps=options.steps,
-            num_chains=options.chains,
-            num_replicates=options.replicates,
+            num_steps=options.num_steps,
+            num_chains=options.num_chains,
+            num_replicates=options.num_replicates,
             base=options.base,
             data=_read_data(options.data),
             seed=options.seed,

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import ArrayLike
 
+from annealz.core.errors import InputError
 from annealz.core.pace import Pace
 from annealz.core.random import check_seed
 from annealz.engine.advance import CHUNK_CAPACITY, Block
@@ -104,10 +105,10 @@ def anneal(
     counts = {"num_chains": num_chains, "record_every": record_every, "chunk_steps": chunk_steps}
     for name, value in counts.items():
         if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+            raise InputError(name, "must be at least 1", value)
     _check_direction(start, reverse, resample)
     path = kernel.extend(path)
-    check_memory(path, num_chains)
+    check_memory(path, num_chains, "num_chains")
     work = Work(
         path,
         kernel,

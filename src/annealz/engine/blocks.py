@@ -17,6 +17,7 @@ import numpy as np
 
 from annealz.core.by_shape import by_shape
 from annealz.core.devices import platform
+from annealz.core.errors import InputError
 from annealz.core.random import Stream
 from annealz.engine.advance import Block
 from annealz.paths.abstract import AbstractPath
@@ -82,20 +83,23 @@ def log_weights_of(block: Block) -> np.ndarray:
     return np.asarray(high, np.float64) + np.asarray(low, np.float64)
 
 
-def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") -> None:
+def check_memory(path: AbstractPath, num_chains: int, *names: str) -> None:
     """Refuse what the machine cannot hold: of every chain its states as they are stored, twice, and as
     they come back, and its weights with the copies that a diagnosis makes of them.
 
-    `name` is what a message calls their number.
+    `names` are the arguments whose product their number is.
     """
     if platform() != "cpu" or not hasattr(os, "sysconf"):
         return
     each = _WEIGHT_BYTES + _bytes_held(path)
     needed, memory = num_chains * each, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
-        raise ValueError(
-            f"{name} = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
-            f"machine has {memory / 2**30:.0f}: take fewer {name.split(' ')[0].removeprefix('num_')}."
+        words = " x ".join(f"{{{one}}}" for one in names)
+        raise InputError(
+            "",
+            f"{words} = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the machine has "
+            f"{memory / 2**30:.0f}",
+            remedy=f"take fewer {names[0].removeprefix('num_')}",
         )
 
 

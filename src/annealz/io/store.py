@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from annealz.core.errors import InputError
 from annealz.io.storage.archive import load_archive, save_archive
 from annealz.io.storage.files import write_atomic
 from annealz.io.storage.lock import holding
@@ -106,9 +107,11 @@ class Store:
             state, verb = (
                 ("a finished run", "read") if self.is_done else ("an unfinished run", "resume")
             )
-            raise ValueError(
-                f"the output folder {self.path} already holds {state}: choose another, {verb} it with "
-                f"'annealz resume {self.path}', or overwrite it with force=True."
+            raise InputError(
+                "",
+                f"the output folder {self.path} already holds {state}",
+                remedy=f"choose another, {verb} it with 'annealz resume {self.path}', or overwrite it with "
+                "{force=True}",
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -121,9 +124,7 @@ class Store:
         """Refuse what is not a finished run."""
         if not self.holds_run:
             problem = "holds no run" if self.path.is_dir() else "is not the folder of a run"
-            raise ValueError(
-                f"{self.path} {problem}: give the folder that 'annealz estimate --out' wrote."
-            )
+            raise ValueError(f"{self.path} {problem}: give the output folder of an estimate.")
         if not self.is_done:
             raise ValueError(
                 f"{self.path} holds an unfinished run: finish it first with 'annealz resume {self.path}'."

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from annealz.bases.abstract import AbstractBase
+from annealz.core.errors import InputError
 from annealz.core.random import check_seed, derive_seed
 from annealz.core.text import as_text
 from annealz.core.versions import versions
@@ -231,9 +232,9 @@ def compare_schedules(
     True
     """
     if num_replicates < 2:
-        raise ValueError(f"num_replicates must be at least 2, got {num_replicates}.")
+        raise InputError("num_replicates", "must be at least 2", num_replicates)
     if num_chains < 1:
-        raise ValueError(f"num_chains must be at least 1, got {num_chains}.")
+        raise InputError("num_chains", "must be at least 1", num_chains)
     check_num_steps(num_steps)
     check_seed(seed)
     messages: list[str] = []
@@ -304,7 +305,9 @@ def compare_schedules(
             rows, betas = zip(*own, strict=True)  # pyright: ignore[reportArgumentType]
             sweeps = {"pilot": entry.pilot, "main": entry.num_steps * num_chains}
             contenders.append(
-                Contender(entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0])
+                Contender(
+                    entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0]
+                )
             )
         if not contenders:
             raise ValueError(f"no schedule could be run: {' '.join(messages)}")

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from annealz.api import estimate_log_z
+from annealz.core.errors import InputError
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import as_text
 from annealz.diagnostics.findings import (
@@ -357,9 +358,10 @@ def log_likelihood(
         )
     below = None
     if conservative and not hasattr(estimate, "schedule"):
-        raise ValueError(
-            "conservative follows the schedule of an estimate by annealing, got one by replica exchange: "
-            "leave out one of them."
+        raise InputError(
+            "conservative",
+            "follows the schedule of an estimate by annealing, and this one has none",
+            remedy="leave out one of them",
         )
     if conservative:
         assert isinstance(target, RBM)
@@ -379,8 +381,10 @@ def log_likelihood(
 def check_conservative(model: AbstractModel) -> None:
     """Refuse a model that reverse annealing from examples does not know."""
     if not isinstance(model, RBM):
-        raise ValueError(
-            f"conservative is for RBMs of binary units, got a {type(model).__name__}: leave it out."
+        raise InputError(
+            "conservative",
+            f"is for RBMs of binary units, and the model is a {type(model).__name__}",
+            remedy="leave it out",
         )
 
 

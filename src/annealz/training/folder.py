@@ -16,6 +16,7 @@ import re
 from pathlib import Path
 from typing import Any, Self
 
+from annealz.core.errors import InputError
 from annealz.io.reading.fields import (
     Field,
     Record,
@@ -84,13 +85,17 @@ class TrainingFolder:
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"{self.path} is a file, and checkpoints are to go to this folder.")
         if out.exists() and not force:
-            raise ValueError(
-                f"the model file {out} exists: choose another, or overwrite it with --force."
+            raise InputError(
+                "",
+                f"the model file {out} exists",
+                remedy="choose another, or overwrite it with {force=True}",
             )
         if self._present() and not force:
-            raise ValueError(
-                f"{self.path} already holds a training: resume it with 'annealz resume "
-                f"{self.path}', choose another file, or overwrite it with --force."
+            raise InputError(
+                "",
+                f"{self.path} already holds a training",
+                remedy=f"resume it with 'annealz resume {self.path}', choose another file, or overwrite it "
+                "with {force=True}",
             )
         try:
             probe = out.with_name(f".{out.name}.probe")
@@ -170,7 +175,7 @@ def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
     """The models along a training, as (updates, model) in the order of the updates."""
     members = _members(Path(folder))
     if not members:
-        raise ValueError(f"{folder} holds no series of models: train with --series.")
+        raise InputError("", f"{folder} holds no series of models", remedy="train with {series}")
     return [(int(path.stem), load_rbm(path)[0]) for path in members]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from annealz.core.errors import InputError
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
 from annealz.io.reading.fields import Field, Record, file_name, finite, optional, text, whole
 from annealz.io.storage.lock import holding
@@ -68,7 +69,7 @@ def train_to_file(
     """
     out = Path(out)
     if series is not None and series < 1:
-        raise ValueError(f"series must be at least 1, got {series}.")
+        raise InputError("series", "must be at least 1", series)
     folder = TrainingFolder.beside(out)
     if not out.parent.is_dir():
         folder.check(out, force)

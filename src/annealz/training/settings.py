@@ -17,6 +17,7 @@ import equinox as eqx
 import jax
 import optax
 
+from annealz.core.errors import InputError
 from annealz.core.names import ALGORITHMS
 from annealz.core.random import check_seed
 from annealz.models.rbm import RBM
@@ -41,22 +42,23 @@ class Settings:
 
     def __post_init__(self):
         if self.algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be cd or pcd, got {self.algorithm!r}.")
+            raise InputError("algorithm", "must be cd or pcd", self.algorithm)
         for name in ("gibbs_steps", "num_updates", "num_hidden", "batch_size"):
             count = getattr(self, name)
             if not isinstance(count, numbers.Integral) or count < 1:
-                raise ValueError(f"{name} must be at least 1, got {count}.")
+                raise InputError(name, "must be at least 1", count)
         if self.num_updates * self.gibbs_steps >= 2**31:  # what 32-bit counters distinguish
-            raise ValueError(
-                f"num_updates x gibbs_steps must be under 2^31, got {self.num_updates:,} x "
-                f"{self.gibbs_steps:,}."
+            raise InputError(
+                "",
+                "{num_updates} x {gibbs_steps} must be under 2^31, got "
+                f"{self.num_updates:,} x {self.gibbs_steps:,}",
             )
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate}.")
+            raise InputError("learning_rate", "must be positive", self.learning_rate)
         for name in ("final_learning_rate", "weight_decay"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be zero or positive, got {value}.")
+                raise InputError(name, "must be zero or positive", value)
         check_seed(self.seed)
 
     def optimiser(self) -> optax.GradientTransformation:

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from annealz.bases.bernoulli import smoothed_means
+from annealz.core.errors import InputError
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.engine.checkpoint import Saver, Standing
@@ -123,7 +124,7 @@ def fit(
     """
     for name, count in (("report_every", report_every), ("chunk_updates", chunk_updates)):
         if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count}.")
+            raise InputError(name, "must be at least 1", count)
     saver = saver or Saver(None, 0)
     start = Standing(0, [_start(data, settings)], [])
     now = saver.load(lambda: start) or start

@@ -15,6 +15,7 @@ import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from annealz.core.errors import InputError
 from annealz.io.reading.json_text import parse_json
 from annealz.io.reading.regular import read_small
 from annealz.io.storage.optional import need
@@ -72,7 +73,7 @@ def _silence() -> None:
 def _local(distributed: Any, count: int) -> "Iterator[Client]":
     """Processes of this machine, which share its cores."""
     if not 1 <= count <= _MOST_LOCAL:
-        raise ValueError(f"--cluster takes 1 to {_MOST_LOCAL} local processes, got {count}.")
+        raise InputError("cluster", f"takes 1 to {_MOST_LOCAL} local processes", count)
     threads = max((os.cpu_count() or 1) // count, 1)
     with (
         distributed.LocalCluster(
@@ -109,9 +110,10 @@ def _address(name: str) -> str:
             raise ValueError(f"the port of {name} must be between 1 and 65535.")
         return name
     if "://" in name or _NO_FILE.fullmatch(name):
-        raise ValueError(
-            f"--cluster must be an address such as tcp://host:8786, a scheduler file, or a number of local "
-            f"processes, got {name!r}."
+        raise InputError(
+            "cluster",
+            "must be an address such as tcp://host:8786, a scheduler file, or a number of local processes",
+            name,
         )
     raw = read_small(name)
     try:

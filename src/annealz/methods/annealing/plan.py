@@ -159,7 +159,7 @@ def _prepared(
 ) -> Problem:
     """Return the problem with base and kernel chosen; what the run cannot do is refused before pilots."""
     if not problem.is_enumerated:
-        check_memory(problem.states, num_chains)
+        check_memory(problem.states, num_chains, "num_chains")
     if request.resample is not None:
         Resampling(request.resample, island_size(num_chains))
     if draws is not None and not isinstance(draws, str):
@@ -233,7 +233,9 @@ def _draws(
     if draws is not None:
         start: np.ndarray = check_start(problem.path, draws, num_chains, "draws")
         return {"draws": "given", "start": start}
-    if problem.is_own_path and problem.model.has_exact_draws:  # the layer of a given path is not known
+    if (
+        problem.is_own_path and problem.model.has_exact_draws
+    ):  # the layer of a given path is not known
         return {"draws": "exact", "draw_cost": Cost(evaluations=problem.model.num_enumerated)}
     sweeps = max(_MIN_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
     return {"draws": "approximate", "draw_cost": Cost(sweeps=sweeps * num_chains)}

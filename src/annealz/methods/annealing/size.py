@@ -41,6 +41,7 @@ _TARGET_VARIANCE = 0.05  # of log w, that a density's steps aim at by default
 _MIN_STEPS = 50
 _ENUMERATED_STEPS = 1000  # of a model whose states can be listed, at least
 
+
 @dataclasses.dataclass(frozen=True)
 class RunSize:
     """Schedule, chains and parts of a run, and the cost of choosing them."""
@@ -176,7 +177,7 @@ def _for_error(
         seed=request.seed,
         on_progress=context.on_progress,
     )
-    check_memory(problem.states, ahead.num_chains)
+    check_memory(problem.states, ahead.num_chains, "num_chains")
     if context.on_forecast is not None:
         context.on_forecast(ahead)
     part_chains = None

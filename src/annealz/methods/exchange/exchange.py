@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices, on_device
+from annealz.core.errors import InputError
 from annealz.core.numerics import whole_number
 from annealz.core.pace import Pace
 from annealz.core.random import Stream, check_seed
@@ -34,6 +35,7 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.exchange.advance import REJECTED, Ensembles, Sweeps, advance, is_by_rung, start
 from annealz.methods.exchange.ladder import (
     LEAST_SWEEPS,
+    MOST_SWEEPS,
     check_ladder,
     equal_rejection,
     interpolated,
@@ -48,11 +50,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Leg", "check_counts", "exchange", "legs_of", "rounds_of"]
 
-_MOST_SWEEPS = 2**31 - 2
 _WHY_SO_MANY = {
-    "num_rungs": ": one at the base and one at the target",
-    "num_ensembles": ": the error comes from their spread",
-    "num_sweeps": ": rounds take that many",
+    "num_rungs": "one at the base and one at the target",
+    "num_ensembles": "the error comes from their spread",
+    "num_sweeps": "rounds take that many",
 }
 
 
@@ -120,7 +121,7 @@ def exchange(
         num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps
     )
     path = kernel.extend(path)
-    check_memory(path, num_rungs * num_ensembles, "num_ensembles x num_rungs")
+    check_memory(path, num_rungs * num_ensembles, "num_ensembles", "num_rungs")
     run = _Exchanging(
         path,
         kernel,
@@ -155,16 +156,17 @@ def check_counts(
             continue
         found.append(whole_number(name, value))
         if found[-1] < least:
-            why = _WHY_SO_MANY.get(name, "")
-            raise ValueError(f"{name} must be at least {least}, got {value}{why}.")
+            raise InputError(name, f"must be at least {least}", value, _WHY_SO_MANY.get(name, ""))
     num_rungs, num_ensembles, num_sweeps, num_draws = found[:4]
-    if num_sweeps > _MOST_SWEEPS:
-        raise ValueError(f"num_sweeps must be at most {_MOST_SWEEPS:,}, got {num_sweeps:,}.")
+    if num_sweeps > MOST_SWEEPS:
+        raise InputError("num_sweeps", f"must be at most {MOST_SWEEPS:,}", num_sweeps)
     most = round_lengths(num_sweeps)[-1] * num_ensembles
     if num_draws > most:
-        raise ValueError(
-            f"num_draws must be at most {most:,}, one per ensemble and sweep of the last round, got "
-            f"{num_draws:,}: take more sweeps."
+        raise InputError(
+            "num_draws",
+            f"must be at most {most:,}, one per ensemble and sweep of the last round",
+            num_draws,
+            "take more sweeps",
         )
     return num_rungs, num_ensembles, num_sweeps, num_draws
 
@@ -402,11 +404,12 @@ def _check_finite(sums: np.ndarray, run: _Exchanging, step: int) -> None:
     wrong = ~np.isfinite(sums).all((0, 2))
     if wrong.any():
         pair = int(np.argmax(wrong))
-        raise ValueError(
+        raise InputError(
+            "",
             f"the work between temperatures {pair} and {pair + 1} (beta = {run.ladder.betas[pair]:.4g}) "
-            f"became infinite or NaN by sweep {step} of {run.num_sweeps}: the model's fields are too large "
-            "for float32 or the temperatures too far apart; take more of them (num_rungs), or rescale "
-            "the model."
+            f"became infinite or NaN by sweep {step} of {run.num_sweeps}",
+            remedy="the model's fields are too large for float32 or the temperatures too far apart; take "
+            "more of them ({num_rungs}), or rescale the model",
         )
 
 

@@ -56,7 +56,9 @@ class ReplicaExchange(AbstractMethod):
         if getattr(problem.path.base, "evaluations", 0) > 0:  # a base that was fitted
             problem = problem.charged(Cost(seconds=time.monotonic() - began))
         replicas = counts[0] * counts[1]
-        check_memory(problem.path, replicas, "num_ensembles x num_rungs")  # before a pilot, not after
+        check_memory(
+            problem.path, replicas, "num_ensembles", "num_rungs"
+        )  # before a pilot, not after
         context.check_folder()
         context.begin("tuning")
         problem = problem.prepared(

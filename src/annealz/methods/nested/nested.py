@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
+from annealz.core.errors import InputError
 from annealz.core.random import Stream
 from annealz.engine.progress import Progress
 from annealz.methods.nested.advance import Dead, Sampler, advance, begin, moved_to
@@ -167,9 +168,10 @@ def _check(log_likelihood: np.ndarray) -> None:
     if np.isposinf(log_likelihood).any():
         raise ValueError(_INFINITE)
     if np.isneginf(log_likelihood).all():
-        raise ValueError(
-            f"the likelihood is zero at all {size} draws from the prior: take a prior that is nearer to "
-            "the likelihood, or a larger num_live."
+        raise InputError(
+            "",
+            f"the likelihood is zero at all {size} draws from the prior",
+            remedy="take a prior that is nearer to the likelihood, or a larger {num_live}",
         )
 
 

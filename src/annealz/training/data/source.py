@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from annealz.core.errors import InputError
 from annealz.core.random import derive_seed
 from annealz.io.reading.fields import Field, Record, line, one_of, optional, text
 from annealz.training.data.array import read_data
@@ -50,8 +51,10 @@ class DataSource:
             folder = mnist or os.environ.get("ANNEALZ_MNIST")
             return cls(str(data), "mnist", None if folder is None else Path(folder).absolute())
         if mnist is not None:
-            raise ValueError(
-                f"--mnist is for the data set mnist, and DATA is {data}: leave one out."
+            raise InputError(
+                "mnist",
+                f"is for the data set mnist, and the data are {data}",
+                remedy="leave one out",
             )
         path = Path(data).absolute()
         return cls(path.name, "file", path)
