@@ -195,6 +195,6 @@ else:
         return sorted(__all__)
 
     if "IPython" in sys.modules:  # a notebook, perhaps
-        from annealz.views.show.inline import show_figures_inline
+        from annealz.views.html import show_figures_inline
 
         show_figures_inline()

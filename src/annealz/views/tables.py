@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "comparison_table",
-    "estimate_table",
     "estimate_tree",
     "likelihood_table",
     "model_table",
@@ -58,30 +57,6 @@ def _table(columns: dict[str, Any], index: str | None = None) -> pd.DataFrame:
     pandas = need("pandas", "tables are made", "notebook")
     frame = pandas.DataFrame(columns)
     return frame if index is None else frame.rename_axis(index)
-
-
-def estimate_table(estimate: Estimate) -> pd.DataFrame:
-    """One row."""
-    low, high = estimate.interval()
-    row = {
-        "model": estimate.model,
-        "log_z": estimate.log_z,
-        "std_err": estimate.std_err,
-        "status": estimate.status.value,
-        "low": low,
-        "high": high,
-        "exact_log_z": np.nan if estimate.exact_log_z is None else estimate.exact_log_z,
-        "ess": estimate.ess,
-        "num_chains": estimate.num_chains,
-        "num_steps": estimate.num_steps,
-        "schedule": estimate.schedule.name,
-        "base": estimate.base,
-        "seed": estimate.seed,
-        "pilot_sweeps": estimate.sweeps["pilot"],
-        "main_sweeps": estimate.sweeps["main"],
-        "seconds": estimate.seconds,
-    }
-    return _table({name: [value] for name, value in row.items()})
 
 
 def run_table(run: Run) -> pd.DataFrame:
@@ -286,7 +261,7 @@ def _attributes(estimate: Estimate) -> dict[str, Any]:
         "main_sweeps": estimate.sweeps["main"],
         "sampling_time": estimate.seconds,
         "inference_library": "annealz",
-        "inference_library_version": estimate.settings.versions["annealz"],
+        "inference_library_version": estimate.plan.versions["annealz"],
     }
 
 

@@ -41,7 +41,7 @@ def diagnose(plan: AnnealingPlan, runs: Runs) -> Estimate:
             probe=_probe_of(runs, judgement.log_mean),
         )
     findings = by_kind([*plan.known_findings, *_findings(plan, runs, judgement)])
-    return Estimate(plan, runs, judgement, (), both, opinion, findings)
+    return Estimate(plan, runs, judgement, both, opinion, findings)
 
 
 def _findings(

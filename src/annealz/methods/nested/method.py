@@ -141,8 +141,7 @@ class NestedSampling(AbstractMethod):
             num_inner_steps=plan.num_inner_steps,
             limit=plan.max_evaluations,
         )
-        seconds = sum(run.seconds for run in runs) + time.monotonic() - began
-        return NestedEstimate(plan, runs, judgement, seconds=seconds)
+        return NestedEstimate(plan, runs, judgement, time.monotonic() - began)
 
 
 def _prior(model: LogDensity, base: Any) -> AbstractBase:

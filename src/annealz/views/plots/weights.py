@@ -57,7 +57,7 @@ def plot_work(estimate: "Estimate", ax: Axes | None = None) -> Axes:
         (bounds.upper, GREEN, "-.", "mean reverse"),
     ):
         ax.axvline(log_z0 + bound, color=color, ls=style, lw=1.8, label=label)
-    ax.set_title(f"work, {estimate.settings.draws} draws")
+    ax.set_title(f"work, {estimate.plan.draws} draws")
     _mark_log_z(ax, estimate)
     return ax
 

@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from annealz.diagnostics.status import Status
+from annealz.views.html import status_html
 
 if TYPE_CHECKING:
     from annealz.diagnostics.two_sided import TwoSided
     from annealz.engine.run import Run
-    from annealz.methods.annealing.estimate import Estimate
-    from annealz.methods.exchange.estimate import ExchangeEstimate
-    from annealz.methods.exchange.result import Exchange
-    from annealz.methods.nested.estimate import NestedEstimate
-    from annealz.methods.posterior import Posterior
     from annealz.results.bayes_factor import BayesFactor
     from annealz.results.compare import Comparison
     from annealz.results.entropy import Entropy
@@ -35,16 +31,10 @@ __all__ = [
     "comparison_html",
     "curve",
     "entropy_html",
-    "estimate_html",
-    "exchange_estimate_html",
-    "exchange_html",
     "likelihood_html",
     "model_table_html",
-    "nested_estimate_html",
-    "posterior_html",
     "run_html",
     "schedule_html",
-    "status_html",
     "terrain_html",
     "two_sided_html",
 ]
@@ -54,43 +44,6 @@ _LEFT = "text-align:left;vertical-align:top"
 _CURVE_POINTS = 80
 
 Row = tuple[str, str]
-
-
-def estimate_html(estimate: Estimate) -> str:
-    rows = [row for row in estimate.rows() if row[0] not in ("log Z", "status")]
-    ess = np.concatenate([[estimate.num_chains], estimate.trace.ess]) / estimate.num_chains
-    pictures = [("ESS along the path", curve(_thinned(ess)))]
-    number = _number(estimate.log_z, estimate.std_err)
-    return _page("log Z", number, estimate.status, rows, estimate.messages, pictures)
-
-
-def exchange_html(result: Exchange) -> str:
-    rows = [
-        ("ladder", f"{result.num_rungs} temperatures, barrier {result.barrier:.2f}"),
-        ("round trips", f"{result.round_trips:,} in {result.num_ensembles} ensembles"),
-        ("log Z of the base", f"{result.log_z0:.4f}"),
-        ("seed", f"{result.seed}, {result.purpose}"),
-        ("cost", f"{result.sweeps:,} sweeps, {result.seconds:.1f} s"),
-    ]
-    number = _number(result.log_z, result.std_err)
-    return _page("log Z", number, result.status, rows, result.messages)
-
-
-def exchange_estimate_html(estimate: ExchangeEstimate) -> str:
-    rows = [row for row in estimate.rows() if row[0] not in ("log Z", "status")]
-    number = _number(estimate.log_z, estimate.std_err)
-    pictures = [("β of the temperatures", curve(_thinned(estimate.exchange.betas)))]
-    return _page("log Z", number, estimate.status, rows, estimate.messages, pictures)
-
-
-def nested_estimate_html(estimate: NestedEstimate) -> str:
-    rows = [row for row in estimate.rows() if row[0] not in ("log Z", "status")]
-    number = _number(estimate.log_z, estimate.std_err)
-    merged = estimate.judgement.merged
-    shrunk = -merged.log_volumes
-    mass, _ = np.histogram(shrunk, _CURVE_POINTS, weights=np.exp(merged.log_weights))
-    pictures = [("evidence as the prior shrinks", curve(mass / mass.max()))]
-    return _page("log Z", number, estimate.status, rows, estimate.messages, pictures)
 
 
 def likelihood_html(likelihood: Likelihood) -> str:
@@ -104,14 +57,6 @@ def entropy_html(entropy: Entropy) -> str:
     rows = [row for row in entropy.rows() if row[0] not in ("entropy", "status")]
     number = f"{_number(entropy.value, entropy.std_err)} nats"
     return _page("entropy", number, entropy.status, rows, entropy.messages)
-
-
-def posterior_html(posterior: Posterior) -> str:
-    from annealz.methods.posterior import first_rows
-
-    number = f"{posterior.num_draws:,} weighted draws, ESS {posterior.ess:.1f}"
-    rows = first_rows(posterior.rows())
-    return _page("posterior", number, posterior.status, rows, posterior.messages)
 
 
 def bayes_factor_html(factor: BayesFactor) -> str:
@@ -219,15 +164,6 @@ def comparison_html(comparison: Comparison) -> str:
     return (
         f"<div><div><b>{escape(comparison.verdict)}</b></div>{_grid(head, lines)}"
         f"<div>{escape(title)}</div>{_notes(comparison.messages)}</div>"
-    )
-
-
-def status_html(status: Status) -> str:
-    """The status as a badge."""
-    colour = _GREEN if status is Status.OK else _RED
-    return (
-        f"<span style='background:{colour};color:#fff;border-radius:3px;padding:1px 7px;"
-        f"font-weight:bold'>{escape(status.value)}</span>"
     )
 
 

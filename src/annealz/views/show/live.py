@@ -6,16 +6,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from annealz.views.html import in_notebook
 from annealz.views.show.board import Board
 
-__all__ = ["in_notebook", "live_board"]
-
-
-def in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this, and shows HTML."""
-    shell = sys.modules.get("IPython")
-    found = None if shell is None else shell.get_ipython()  # pyright: ignore
-    return found is not None and hasattr(found, "kernel")
+__all__ = ["live_board"]
 
 
 @contextmanager
