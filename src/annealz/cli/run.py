@@ -16,8 +16,10 @@ import typer
 from annealz.cli.options import Options, given_names, request_options
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import save_pages, show_sheet
+from annealz.core import interrupts
 from annealz.core.errors import InputError
 from annealz.core.names import METHODS
+from annealz.engine.cluster.lost import LostCluster
 
 if TYPE_CHECKING:
     from annealz.diagnostics.sheet import Sheet
@@ -46,7 +48,6 @@ def open_client(options: Options) -> Iterator[Any]:
         yield None
         return
     from annealz.engine.cluster.connect import connected
-    from annealz.engine.cluster.lost import LostCluster
 
     with connected(options.cluster) as client:
         if not options.quiet:
@@ -136,10 +137,9 @@ def chains_of(options: Options, client: Any, model: Any, go_on: str) -> tuple[An
 @contextlib.contextmanager
 def _ending(store: Store | None, go_on: str) -> Iterator[None]:
     """Say how to go on after an interruption or without a cluster; drop the scratch of bad input."""
-    from annealz.engine.cluster.lost import LostCluster
-
     try:
-        yield
+        with interrupts.awaiting():
+            yield
     except KeyboardInterrupt:
         raise interrupted(store, go_on) from None
     except LostCluster as error:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.errors import InputError
 from annealz.io.storage.archive import load_archive, save_archive
 from annealz.io.storage.files import write_atomic
@@ -137,6 +138,7 @@ class Store:
         records: dict[str, Any] | None = None,
     ) -> None:
         """Write down what the run is given, in place of what was there."""
+        interrupts.check()  # before what an interrupted function returned is written
         self._digest = digest_record(record)
         try:
             self._delete(*_FILES)
@@ -170,6 +172,7 @@ class Store:
 
     def save(self, part: str, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
         """Keep a finished part and delete its checkpoint."""
+        interrupts.check()
         self._write(self._file(part), arrays, meta)
         self.checkpoint(part).unlink(missing_ok=True)
 
@@ -179,6 +182,7 @@ class Store:
 
     def finish(self, result: dict[str, Any]) -> None:
         """Write the result, which marks the run as done."""
+        interrupts.check()
         write_atomic(self.path / "result.json", json.dumps(result, indent=1))
 
     def remove(self) -> None:

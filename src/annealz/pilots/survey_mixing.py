@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices
-from annealz.core.failures import plainly
+from annealz.core.failures import user_errors
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
@@ -96,7 +96,7 @@ class _Knot:
 
 
 @as_task
-@plainly
+@user_errors()
 def survey_mixing(
     path: AbstractPath,
     kernel: AbstractKernel,

@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.arrays import indices, on_device
 from annealz.core.errors import InputError
 from annealz.core.random import Stream
@@ -78,6 +79,7 @@ def nested(
             sampler, stream, target, on_device(offset), _PIECE, num_delete, num_inner_steps
         )
         last_cost = num_delete * record.add(dead, offset + log_z0)
+        interrupts.check()
         evaluations += last_cost
         _report(on_progress, sampler, offset + log_z0, tolerance, uphill.top - offset)
     x, deaths, births = record.with_live(sampler, offset + log_z0)
