@@ -18,11 +18,11 @@ from annealz.cli.run import (
     open_client,
     settle,
 )
-from annealz.cli.show import sheet_of, show_sheet
+from annealz.cli.show import show_sheet
 from annealz.core import interrupts
 from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,7 @@ def likelihood(options: Options) -> None:
                 on_progress=progress,
             )
             interrupts.check()
-        sheet = sheet_of(result, "log-likelihood")
+        sheet = result.sheet()
         show_sheet(sheet, options.as_json)
         if options.per_example is not None:
             _save_table(result.log_likelihoods, options.per_example, examples.labels)

@@ -20,7 +20,7 @@ from annealz.cli.options import COMMANDS
 from annealz.cli.plain import speak_plainly
 from annealz.cli.signals import answer_signals, leave
 from annealz.core import interrupts
-from annealz.core.kept_programs import keep_programs
+from annealz.core.compilation_cache import keep_programs
 
 __all__ = ["app", "main"]
 

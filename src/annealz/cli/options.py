@@ -19,7 +19,7 @@ from typer.core import TyperArgument
 from annealz.core.errors import InputError
 from annealz.core.names import BASES, DEFAULT_MODEL, KERNELS, MARGINALS, METHODS, packaged_models
 from annealz.diagnostics.findings import in_options, option_of
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.exchange.request import ExchangeRequest
 from annealz.methods.nested.request import NestedRequest
@@ -93,10 +93,11 @@ def _written(name: str, context: typer.Context) -> str:
     name, equals, value = name.partition("=")
     if equals:
         return in_options(name, {"True": True, "False": False}.get(value, value))
-    parameters = {one.name: one for one in context.command.params}
-    if isinstance(parameters.get(name), TyperArgument):
-        return parameters[name].make_metavar(context).strip("[]{}")
-    return parameters[name].opts[-1] if name in parameters else option_of(name)
+    for parameter in context.command.params:
+        if parameter.name == name:
+            is_argument = isinstance(parameter, TyperArgument)
+            return str(parameter.metavar) if is_argument else parameter.opts[-1]
+    return option_of(name)
 
 
 def option(

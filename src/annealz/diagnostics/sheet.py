@@ -9,7 +9,7 @@ A result class keeps its numbers and describes itself once, by `sheet()`. Render
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from annealz.diagnostics.findings import Note, in_options, in_python, messages_of
 from annealz.diagnostics.status import Status
-from annealz.io.storage.optional import need
+from annealz.io.reading import need
 
 __all__ = [
     "Code",
@@ -96,7 +96,7 @@ class Sheet:
     table: Table | None = None
     curves: Sequence[tuple[str, np.ndarray]] = ()
     """Small pictures of a notebook: a title, and heights between 0 and 1."""
-    record: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    record: dict[str, Any] = dataclasses.field(default_factory=dict)
     """The result as JSON values, without status and messages."""
 
     @property

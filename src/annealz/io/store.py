@@ -23,10 +23,9 @@ import numpy as np
 
 from annealz.core import interrupts
 from annealz.core.errors import InputError
-from annealz.io.storage.archive import load_archive, save_archive
-from annealz.io.storage.files import write_atomic
-from annealz.io.storage.lock import holding
-from annealz.io.storage.record import digest_record, load_record, save_record
+from annealz.io.archive import load_archive, save_archive
+from annealz.io.files import holding, write_atomic
+from annealz.io.records import digest_record, load_record, save_record
 
 __all__ = ["Archive", "Store"]
 
@@ -181,9 +180,10 @@ class Store:
         return self._read(self._file(part))
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Write the result, which marks the run as done."""
+        """Write the result, which marks the run as done, and delete what only a resume needs."""
         interrupts.check()
         write_atomic(self.path / "result.json", json.dumps(result, indent=1))
+        self._delete("checkpoint-*.npz", ".*.tmp")
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""

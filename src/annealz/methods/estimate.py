@@ -15,13 +15,14 @@ from annealz.diagnostics.findings import Findings, Note
 from annealz.diagnostics.sheet import Code, Result, Row, Section, Sheet, Table
 from annealz.diagnostics.status import Judged, Status, check_level, status_of
 from annealz.methods.annealing.advice import advice_of, next_command
+from annealz.methods.request import Request
 
 if TYPE_CHECKING:
     from annealz.methods.plan import Plan
     from annealz.methods.posterior import Mean, Posterior
     from annealz.methods.problem import Problem
 
-__all__ = ["AbstractEstimate"]
+__all__ = ["AbstractEstimate", "reproduction_sections"]
 
 _MEANINGS = {
     Status.OK: "The error bar can be used: nothing that was checked contradicts it.",
@@ -200,27 +201,19 @@ class AbstractEstimate(Judged, Result):
 
     def sections(self) -> tuple[Section, ...]:
         """Return what its page shows below the result."""
-        plan, again = self.plan, self.plan.request.reproduction(digest=self.plan.model_digest)
-        given = "the same bits" if again.is_exact else "another run like it"
-        promise = f"With the versions below, on a processor of the same kind, this gives {given}:"
-        model = plan.request.model if isinstance(plan.request.model, str) else plan.source
-        device = plan.versions.get("device", "unknown")
-        software = [f"{name} {one}" for name, one in plan.versions.items() if name != "device"]
-        provenance = [
-            ("model", model or self.model),
+        plan, name = self.plan, self.base_name
+        rows = [
+            ("model", plan.source or self.model),
             ("model digest", plan.model_digest),
-            (self.base_name, self.base),
-            (f"{self.base_name} digest", plan.base_digest or "none"),
+            (name, self.base),
+            (f"{name} digest", plan.base_digest or "none"),
             *self._own_provenance(),
             ("seed", str(self.seed)),
-            ("device", device),
-            ("software", ", ".join(software)),
         ]
         return (
             *self._own_sections(),
             Section("Cost", [self._cost_table()]),
-            Section("Reproduce", [promise, Code(again.text), again.notes]),
-            Section("Provenance", [Table(provenance)]),
+            *reproduction_sections(plan.request, plan.versions, dict(rows)),
         )
 
     def _cost_table(self) -> Table:
@@ -286,3 +279,20 @@ class AbstractEstimate(Judged, Result):
     def _stage_costs(self) -> dict[str, Cost]:
         """Return the cost of every stage, for the page."""
         return dict(self.costs)
+
+
+def reproduction_sections(
+    request: Request, versions: Mapping[str, str], rows: Mapping[str, str]
+) -> tuple[Section, Section]:
+    """Return what a page says of how its result is made again; `rows` are of its provenance."""
+    again = request.reproduction(digest=rows["model digest"])
+    given = "the same bits" if again.is_exact else "another run like it"
+    promise = f"With the versions below, on a processor of the same kind, this gives {given}:"
+    model = {"model": request.model} if isinstance(request.model, str) else {}
+    software = [f"{name} {one}" for name, one in versions.items() if name != "device"]
+    known = {"device": versions.get("device", "unknown"), "software": ", ".join(software)}
+    provenance = list({**rows, **model, **known}.items())
+    return (
+        Section("Reproduce", [promise, Code(again.text), again.notes]),
+        Section("Provenance", [Table(provenance)]),
+    )

@@ -15,8 +15,8 @@ from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.core.versions import versions
 from annealz.diagnostics.findings import Finding
-from annealz.io.reading.fields import (
-    Table,
+from annealz.io.records import (
+    TypedRecord,
     finite,
     flag,
     line,
@@ -24,11 +24,11 @@ from annealz.io.reading.fields import (
     number,
     optional,
     table,
+    table_of,
     text,
     whole,
 )
-from annealz.io.reading.typed import TypedRecord
-from annealz.io.storage.families import restore, store
+from annealz.io.serialise import restore, store
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.problem import Problem
 from annealz.methods.request import Request
@@ -68,7 +68,7 @@ class Plan(TypedRecord):
     """What every plan has."""
 
     what: ClassVar[str] = "the plan of a run"
-    Request: ClassVar[type[Request]] = Request
+    request_type: ClassVar[type[Request]] = Request
 
     request: Annotated[Any, table]
     model: Annotated[str, line]
@@ -90,7 +90,9 @@ class Plan(TypedRecord):
     """What the path subtracts from a log density, and adds to log Z."""
     findings: Annotated[list[dict[str, Any]] | None, optional(list_of(table))] = None
     """What pilots found, as records."""
-    versions: Annotated[dict[str, str], Table(text)] = dataclasses.field(default_factory=versions)
+    versions: Annotated[dict[str, str], table_of(text)] = dataclasses.field(
+        default_factory=versions
+    )
     problem: Problem | None = dataclasses.field(default=None, compare=False)
     """What is sampled; None where a finished run was read without its model."""
     start: np.ndarray | None = dataclasses.field(default=None, compare=False)
@@ -172,7 +174,7 @@ class Plan(TypedRecord):
         `where` the run is, for messages. A run that is done needs no problem.
         """
         plan = cls.read(record, where)
-        request = cls.Request.read(plan.request, where)
+        request = cls.request_type.read(plan.request, where)
         if observe is not None:
             request = request.replace(observe=observe)
         schedules = {

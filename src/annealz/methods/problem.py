@@ -16,7 +16,7 @@ from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.progress import Progress
-from annealz.io.registry.schedules import has_pilot
+from annealz.io.schedules import has_pilot
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.methods.hints import hint
@@ -133,6 +133,7 @@ class Problem:
         from annealz.pilots.densities.search import search_density
 
         assert isinstance(self.model, LogDensity)
+        assert self.wanted_base is not None
         choice = search_density(self.model, self.kernel, name=self.wanted_base, seed=seed)
         problem = dataclasses.replace(
             self,

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from annealz.core.errors import InputError
-from annealz.io.storage.fingerprint import fingerprint
+from annealz.io.fingerprint import fingerprint
 
 if TYPE_CHECKING:  # they come later in the flow
     from annealz.bases.abstract import AbstractBase

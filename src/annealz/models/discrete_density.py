@@ -26,7 +26,7 @@ from annealz.core.numerics import log_sum
 from annealz.core.random import check_seed
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
 from annealz.core.weights import draw_independent
-from annealz.io.storage.program import program_digest
+from annealz.io.fingerprint import program_digest
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction
 from annealz.models.functions.jax_function import JaxFunction

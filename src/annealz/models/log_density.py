@@ -20,9 +20,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.arrays import on_device
-from annealz.core.compiled import numbers_computed
 from annealz.core.failures import one_line
-from annealz.io.storage.program import program_digest
+from annealz.core.programs import numbers_computed
+from annealz.io.fingerprint import program_digest
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction, Offset
 from annealz.models.functions.recognise import as_function

@@ -32,9 +32,8 @@ from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.core.weights import delta_std_err, effective_sample_size
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
 from annealz.engine.blocks import block_size
-from annealz.engine.progress import begin, in_stage
+from annealz.engine.progress import Progress, begin, in_stage
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath

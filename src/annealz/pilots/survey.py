@@ -18,9 +18,8 @@ from annealz.core.arrays import indices
 from annealz.core.failures import user_errors
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
-from annealz.engine.cluster.current import as_task
 from annealz.engine.observers import Slope
+from annealz.engine.progress import Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.run_at_beta import run_at_beta
@@ -88,7 +87,6 @@ def _pilot(now: Progress) -> Progress:
     return now._replace(log_z=np.nan, ess=np.nan, stage="pilot")
 
 
-@as_task
 @user_errors()
 def survey_knots(
     path: AbstractPath,

@@ -30,7 +30,6 @@ from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
 from annealz.engine.progress import Progress
-from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.paths import programs
@@ -95,7 +94,6 @@ class _Knot:
         return not memory.is_bound and self.length > _RESOLVED * memory.tau
 
 
-@as_task
 @user_errors()
 def survey_mixing(
     path: AbstractPath,

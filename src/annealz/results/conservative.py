@@ -35,10 +35,12 @@ using reverse annealing, AISTATS 2015.
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase
+from annealz.core.numerics import finite_or_none
 from annealz.core.random import derive_seed
 from annealz.core.weights import log_mean
 from annealz.engine.anneal import anneal
@@ -109,6 +111,18 @@ class Conservative:
         """Of each example."""
         return self.log_weights.shape[1]
 
+    def record(self, log_likelihood: float) -> dict[str, Any]:
+        """Return JSON values, with the log-likelihood of all data that `log_z` gives."""
+        return {
+            "log_likelihood": log_likelihood,
+            "std_err": finite_or_none(self.std_err),
+            "log_z": self.log_z,
+            "num_examples": self.num_examples,
+            "num_chains": self.num_chains,
+            "sweeps": self.run.sweeps,
+            "seconds": self.run.seconds,
+        }
+
     @property
     def _log_means(self) -> np.ndarray:
         return np.array([log_mean(row) for row in self.log_weights])
@@ -125,7 +139,7 @@ def conservative_log_z(
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Conservative:
-    """Reverse annealing from examples (rows, visible) of zeros and ones.
+    """Anneal in reverse from examples (rows, visible) of zeros and ones.
 
     Parameters
     ----------

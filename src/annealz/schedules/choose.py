@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from annealz.core.errors import InputError
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 
@@ -17,13 +17,10 @@ MAX_NUM_STEPS = 10_000_000
 
 
 def check_num_steps(num_steps: int) -> int:
-    """The number itself, if a schedule can have that many steps."""
+    """Return the number, if a schedule can have that many steps."""
     if not 1 <= num_steps <= MAX_NUM_STEPS:
-        raise InputError(
-            "num_steps",
-            f"must be from 1 to {MAX_NUM_STEPS:,} (float32 cannot distinguish more)",
-            num_steps,
-        )
+        wanted = f"must be from 1 to {MAX_NUM_STEPS:,} (float32 cannot distinguish more)"
+        raise InputError("num_steps", wanted, num_steps)
     return num_steps
 
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from annealz.methods.folder import RunFolder
 from scipy import stats
 from scipy.special import logsumexp, softmax
 
@@ -19,7 +20,7 @@ import annealz
 from annealz.bases.mixture import COMPONENT_DRAW, MixtureBase
 from annealz.core.random import Stream
 from annealz.core.units import GaussianUnits, SoftmaxUnits
-from annealz.io.storage.families import restore, store
+from annealz.io.serialise import restore, store
 from annealz.kernels import BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.paths.mixture import MixtureLayerPath, MixturePairPath, _Components

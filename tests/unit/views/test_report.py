@@ -11,15 +11,15 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from annealz.methods.annealing.runner import estimate_of, read_estimate
+from annealz.methods.folder import RunFolder
+from annealz.methods.settings import SecondBase
 
 import annealz
 from annealz.cli.main import _status
 from annealz.diagnostics.findings import Remedy
 from annealz.engine.run import Runs
-from annealz.io.storage.record import save_record
-from annealz.methods.annealing.runner import estimate_of, read_estimate
-from annealz.methods.folder import RunFolder
-from annealz.methods.settings import SecondBase
+from annealz.io.records import save_record
 from annealz.models.formats import save_rbm
 from annealz.results.compare import compare_schedules
 from annealz.testing import random_rbm

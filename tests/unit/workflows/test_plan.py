@@ -8,7 +8,7 @@ import pytest
 
 from annealz.api import estimate_log_z
 from annealz.bases import BernoulliBase
-from annealz.io.registry.schedules import SCHEDULES, has_pilot
+from annealz.io.schedules import SCHEDULES, has_pilot
 from annealz.kernels import BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath

@@ -246,7 +246,7 @@ class Estimate(AbstractEstimate):
         return costs
 
     def _draw_cost(self, reverse: Run, each: int) -> Cost:
-        """Return the cost of the draws that the reverse run starts from, with those that fill its last block.
+        """Return the cost of the draws that the reverse run starts from, its filling chains' too.
 
         Draws that are not approximate are evaluated once more where they become states.
         """
@@ -385,7 +385,7 @@ class Estimate(AbstractEstimate):
 
     def to_xarray(self):
         """Return an xarray DataTree, which ArviZ reads: posterior, weights, trace, diagnostics."""
-        from annealz.views.tables import estimate_tree
+        from annealz.views.tree import estimate_tree
 
         return estimate_tree(self)
 

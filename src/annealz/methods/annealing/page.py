@@ -11,7 +11,7 @@ from annealz.diagnostics.diagnostics import pareto_k_limit
 from annealz.diagnostics.islands import IslandJudgement
 from annealz.diagnostics.sheet import Figure, Part, Section, Table
 from annealz.diagnostics.status import Status
-from annealz.io.registry.schedules import described
+from annealz.io.schedules import described
 from annealz.schedules.schedule import Schedule
 
 if TYPE_CHECKING:

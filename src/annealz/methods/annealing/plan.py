@@ -9,12 +9,20 @@ import numpy as np
 from annealz.core.cost import Cost
 from annealz.core.random import derive_seed
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.engine.blocks import check_memory
+from annealz.engine.blocks import check_memory, check_start
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
-from annealz.engine.reverse import check_start
-from annealz.io.reading.fields import finite, flag, line, list_of, one_of, optional, text, whole
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.records import (
+    TypedRecord,
+    finite,
+    flag,
+    line,
+    list_of,
+    one_of,
+    optional,
+    text,
+    whole,
+)
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.annealing.size import TIME_RESERVE, RunSize, choose_size, part_width
 from annealz.methods.plan import CostRecord, Plan
@@ -55,7 +63,7 @@ class AnnealingPlan(Plan):
     """The plan of an annealed run."""
 
     what: ClassVar[str] = "the plan of an annealed run"
-    Request: ClassVar[type[AnnealingRequest]] = AnnealingRequest
+    request_type = AnnealingRequest
 
     num_chains: Annotated[int, whole]
     """Planned; a limited time may allow fewer, a missed error take more."""

@@ -18,7 +18,7 @@ import numpy as np
 from annealz.core.cost import Cost
 from annealz.engine.blocks import check_memory
 from annealz.engine.context import Context
-from annealz.io.registry.schedules import ScheduleRule
+from annealz.io.schedules import ScheduleRule
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.problem import Problem
 from annealz.pilots.base_search import PILOT_CHAINS, second_chains

@@ -8,9 +8,9 @@ from annealz.bases.abstract import AbstractBase
 from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.diagnostics.nested_runs import judge_nested
-from annealz.engine.cluster.current import current_cluster
+from annealz.engine.cluster import current_cluster
 from annealz.engine.context import Context
-from annealz.io.reading.fields import finite, optional, whole
+from annealz.io.records import finite, optional, whole
 from annealz.methods.method import AbstractMethod
 from annealz.methods.nested.estimate import NestedEstimate
 from annealz.methods.nested.nested import nested
@@ -35,7 +35,7 @@ class NestedPlan(Plan):
     """The plan of nested sampling."""
 
     what: ClassVar[str] = "the plan of nested sampling"
-    Request: ClassVar[type[NestedRequest]] = NestedRequest
+    request_type = NestedRequest
 
     num_live: Annotated[int, whole]
     """In all runs together."""
@@ -49,8 +49,8 @@ class NestedPlan(Plan):
 class NestedSampling(AbstractMethod):
     """Nested sampling of a density with a prior, which needs no gradients."""
 
-    Request: ClassVar[type[NestedRequest]] = NestedRequest
-    Plan: ClassVar[type[NestedPlan]] = NestedPlan
+    request_type = NestedRequest
+    plan_type = NestedPlan
 
     def plan(self, request: NestedRequest, context: Context) -> NestedPlan:
         """Choose the prior and the numbers of points."""

@@ -13,10 +13,9 @@ from typing import Any
 
 from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
-from annealz.io.reading.regular import open_regular
-from annealz.io.reading.words import shown
-from annealz.io.registry.formats import FORMATS, FileFormat
-from annealz.io.registry.plugins import call
+from annealz.io.formats import FORMATS, FileFormat
+from annealz.io.reading import open_regular, shown
+from annealz.io.registry import call
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import rbm_of
 from annealz.models.formats.naming import MappedFile, parse_map

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from annealz.core.errors import InputError
-from annealz.io.reading.words import listed, shown
+from annealz.io.reading import listed, shown
 
 __all__ = [
     "TARGETS",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annealz.io.reading.words import listed, shown
+from annealz.io.reading import listed, shown
 
 if TYPE_CHECKING:
     from annealz.models.ising import Ising

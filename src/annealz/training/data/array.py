@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.io.reading.npy import load_npy
-from annealz.io.storage.archive import load_archive
+from annealz.io.archive import load_archive, load_npy
 from annealz.training.data.idx import read_idx
 
 __all__ = ["read_array", "read_data"]
@@ -14,7 +13,7 @@ _ITEM = 4  # bytes of a value as float32
 
 
 def read_data(path: str | Path) -> np.ndarray:
-    """Rows of data (rows, units), or means (units,), as float32."""
+    """Return rows of data (rows, units), or means (units,), as float32."""
     array = read_array(path)
     scale = 255 if array.dtype == np.uint8 and array.max(initial=0) > 1 else 1
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
@@ -24,7 +23,7 @@ def read_data(path: str | Path) -> np.ndarray:
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """The numbers of a file as they are."""
+    """Return the numbers of a file as they are."""
     path = Path(path)
     if not path.exists() or path.is_dir():
         what = f"{path} is a folder: give a file." if path.is_dir() else f"no data file {path}."
@@ -33,7 +32,7 @@ def read_array(path: str | Path) -> np.ndarray:
         arrays, _ = load_archive(path, need_checksum=False, item_size=_ITEM)
         if len(arrays) != 1:
             raise ValueError(f"{path} holds {len(arrays)} arrays: give a file of one.")
-        array = next(iter(arrays.values()))
+        (array,) = arrays.values()
     elif path.suffix == ".npy":
         array = load_npy(path, item_size=_ITEM)
     else:

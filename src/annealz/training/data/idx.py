@@ -10,9 +10,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from annealz.io.reading.budget import Budget
-from annealz.io.reading.regular import open_regular
-from annealz.io.reading.words import shown, told
+from annealz.io.reading import Budget, open_regular, shown, told
 
 __all__ = ["read_idx"]
 
