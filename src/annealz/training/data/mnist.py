@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import platformdirs
 
-from annealz.training.data.idx import read_idx
+from annealz.training.data.array import read_idx
 
 __all__ = ["load_mnist"]
 
