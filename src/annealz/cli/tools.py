@@ -206,9 +206,9 @@ def train(options: Options) -> None:
 
     Checkpoints, and the models of --series, go to the folder FILE.training beside the model file.
     """
+    from annealz.training.contrastive import Settings
     from annealz.training.data.source import DataSource
     from annealz.training.job import train_to_file, training_store
-    from annealz.training.settings import Settings
 
     names = [field.name for field in dataclasses.fields(Settings)]
     settings = Settings(**{name: getattr(options, name) for name in names})

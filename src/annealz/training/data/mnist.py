@@ -15,7 +15,7 @@ import numpy as np
 import platformdirs
 
 from annealz.core.errors import InputError
-from annealz.training.data.idx import read_idx
+from annealz.training.data.array import read_idx
 
 __all__ = ["load_mnist"]
 
