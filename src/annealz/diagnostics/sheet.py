@@ -9,6 +9,7 @@ A result class keeps its numbers and describes itself once, by `sheet()`. Render
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ __all__ = [
     "Shown",
     "Table",
     "data_frame",
+    "record_of",
 ]
 
 Row = tuple[str, str]
@@ -158,6 +160,23 @@ class Result(Shown):
         from annealz.views.report import write_report
 
         write_report(self, path)
+
+
+def record_of(thing: Any, names: str) -> dict[str, Any]:
+    """Return attributes, blanks between their names, as JSON values; what is not finite is None."""
+    return {name: _json(getattr(thing, name)) for name in names.split()}
+
+
+def _json(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if callable(value):
+        value = value()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_json(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def data_frame(data: Any, index: str | None = None) -> Any:
