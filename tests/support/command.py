@@ -8,20 +8,21 @@ from annealz.cli.main import run as run_command
 
 KEYS = [
     "model",
+    "method",
     "log_z",
     "std_err",
     "interval",
+    "base",
+    "seed",
+    "exact_log_z",
+    "sweeps",
+    "seconds",
     "ess",
     "num_steps",
     "num_chains",
     "schedule",
-    "base",
-    "seed",
     "status",
     "messages",
-    "exact_log_z",
-    "sweeps",
-    "seconds",
 ]
 
 PLAIN = ["--base", "visible-bias", "--no-second-opinion"]  # one base, no search

@@ -25,7 +25,7 @@ from annealz.core.versions import versions
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.findings import Note
-from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table, data_frame
+from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
 from annealz.engine.cluster import current_cluster, map_concurrently
@@ -115,17 +115,8 @@ class Contender(Judged):
 
     def record(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {
-            "schedule": self.name,
-            "num_steps": self.num_steps,
-            "log_z": self.log_z,
-            "std_err": self.std_err,
-            "ess": self.ess.tolist(),
-            "variance": self.variance.tolist(),
-            "variance_interval": list(self.variance_interval()),
-            "sweeps": self.sweeps,
-            "status": self.status.value,
-        }
+        names = "num_steps log_z std_err ess variance variance_interval sweeps status"
+        return {"schedule": self.name, **record_of(self, names)}
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of a pandas table."""
@@ -232,11 +223,8 @@ class Comparison(Result):
             notes=self.notes,
             table=Table(headings=_HEADINGS, rows=lines),
             record={
-                "model": self.model,
-                "base": self.base,
-                "num_chains": self.num_chains,
-                "budget": self.budget,
-                "seed": request.seed,
+                **record_of(self, "model base num_chains budget"),
+                **record_of(request, "seed"),
                 "exact_log_z": self.exact_log_z,
                 "schedules": [one.record() for one in self.contenders],
                 "verdict": self.verdict,

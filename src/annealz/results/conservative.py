@@ -40,9 +40,9 @@ from typing import Any
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase
-from annealz.core.numerics import finite_or_none
 from annealz.core.random import derive_seed
 from annealz.core.weights import log_mean
+from annealz.diagnostics.sheet import record_of
 from annealz.engine.anneal import anneal
 from annealz.engine.progress import Progress
 from annealz.engine.run import Run
@@ -111,17 +111,10 @@ class Conservative:
         """Of each example."""
         return self.log_weights.shape[1]
 
-    def record(self, log_likelihood: float) -> dict[str, Any]:
-        """Return JSON values, with the log-likelihood of all data that `log_z` gives."""
-        return {
-            "log_likelihood": log_likelihood,
-            "std_err": finite_or_none(self.std_err),
-            "log_z": self.log_z,
-            "num_examples": self.num_examples,
-            "num_chains": self.num_chains,
-            "sweeps": self.run.sweeps,
-            "seconds": self.run.seconds,
-        }
+    def record(self) -> dict[str, Any]:
+        """Return JSON values."""
+        own = record_of(self, "std_err log_z num_examples num_chains")
+        return own | record_of(self.run, "sweeps seconds")
 
     @property
     def _log_means(self) -> np.ndarray:

@@ -22,12 +22,11 @@ import equinox as eqx
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.numerics import finite_or_none
 from annealz.core.random import Stream, derive_seed
 from annealz.core.text import interval_text, with_error
 from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
 from annealz.diagnostics.findings import Findings, Note
-from annealz.diagnostics.sheet import Result, Sheet
+from annealz.diagnostics.sheet import Result, Sheet, record_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, status_of
 from annealz.engine.run import Run
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["Entropy", "entropy_of"]
 
 _ROWS = 4096  # at a time
+_RECORDED = (
+    "std_err interval bits variables is_differential mean_log_density std_err_mean ess estimate"
+)
 _ROWS_OF_LOG_Z = {"log Z", "exact log Z", "ESS", "resampled", "schedule", "base", "seed", "cost"}
 
 
@@ -112,6 +114,11 @@ class Entropy(Result, Judged):
         return self.judgement.mean
 
     @property
+    def std_err_mean(self) -> float:
+        """Standard error of `mean_log_density`."""
+        return self.judgement.mean_std_err
+
+    @property
     def ess(self) -> float:
         """Independent draws of the model whose mean of log p* has the same error."""
         return self.judgement.mean_ess
@@ -140,8 +147,8 @@ class Entropy(Result, Judged):
         number = with_error(self.value, error if is_known else None)
         headline = "entropy", number + " nats" * is_known
         in_bits = with_error(self.bits, error / np.log(2)) if is_known else f"{self.bits:.4f}"
-        mean = with_error(self.mean_log_density, self.judgement.mean_std_err)
-        mean += f", ESS {self.ess:.1f}" if np.isfinite(self.judgement.mean_std_err) else ""
+        mean = with_error(self.mean_log_density, self.std_err_mean)
+        mean += f", ESS {self.ess:.1f}" if np.isfinite(self.std_err_mean) else ""
         has_none = self.estimate.second_opinion is None
         return Sheet(
             name="Entropy",
@@ -158,19 +165,7 @@ class Entropy(Result, Judged):
             ),
             status=self.status,
             notes=self.notes,
-            record={
-                "model": self.model,
-                "entropy": self.value,
-                "std_err": finite_or_none(error),
-                "interval": [finite_or_none(bound) for bound in interval],
-                "bits": self.bits,
-                "variables": self.variables,
-                "is_differential": self.is_differential,
-                "mean_log_density": self.mean_log_density,
-                "std_err_mean": finite_or_none(self.judgement.mean_std_err),
-                "ess": self.ess,
-                "estimate": self.estimate.to_dict(),
-            },
+            record={"model": self.model, "entropy": self.value, **record_of(self, _RECORDED)},
         )
 
     @property

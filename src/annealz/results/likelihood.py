@@ -28,10 +28,9 @@ from scipy.special import ndtri
 
 from annealz.api import estimate_log_z
 from annealz.core.errors import InputError
-from annealz.core.numerics import finite_or_none
 from annealz.core.text import error_text, interval_text, with_error
 from annealz.diagnostics.findings import Finding, Kind, Note, Remedy
-from annealz.diagnostics.sheet import Result, Row, Sheet, data_frame
+from annealz.diagnostics.sheet import Result, Row, Sheet, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
@@ -54,6 +53,10 @@ __all__ = ["Likelihood", "check_conservative", "log_likelihood"]
 _MOST_ERRORS = 2.0  # by which a bound may lie on the wrong side by chance
 _ROWS_OF_LOG_Z = {"log Z", "exact log Z", "ESS", "schedule", "base", "seed", "cost", "status"}
 _ROWS_OF_LOG_Z |= {"method", "ladder", "round trips"}  # of replica exchange
+_RECORDED = (
+    "model data num_examples log_likelihood std_err std_err_log_z std_err_data interval interval_log_z "
+    "exact_log_likelihood"
+)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -204,7 +207,7 @@ class Likelihood(Result, Judged):
         if bounds is not None:
             low = self._given(bounds.log_z)
             rows += _conservative_rows(bounds, low, self.log_likelihood - low)
-            record = bounds.record(low)
+            record = {"log_likelihood": low, **bounds.record()}
         rows += [row for row in self.estimate.rows() if row[0] in _ROWS_OF_LOG_Z]
         return Sheet(
             name="Likelihood",
@@ -212,20 +215,8 @@ class Likelihood(Result, Judged):
             rows=rows,
             status=self.status,
             notes=self.notes,
-            record={
-                "model": self.model,
-                "data": self.data,
-                "num_examples": self.num_examples,
-                "log_likelihood": self.log_likelihood,
-                "std_err": finite_or_none(self.std_err),
-                "std_err_log_z": finite_or_none(self.std_err_log_z),
-                "std_err_data": finite_or_none(self.std_err_data),
-                "interval": [finite_or_none(bound) for bound in self.interval()],
-                "interval_log_z": [finite_or_none(bound) for bound in self.interval_log_z()],
-                "exact_log_likelihood": exact,
-                "conservative": record,
-                "estimate": self.estimate.to_dict(),
-            },
+            record=record_of(self, _RECORDED)
+            | {"conservative": record, "estimate": self.estimate.to_dict()},
         )
 
     def to_pandas(self):

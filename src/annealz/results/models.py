@@ -30,7 +30,7 @@ from annealz.core.errors import InputError
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import interval_text, with_error
 from annealz.diagnostics.findings import Doubt, Note
-from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame
+from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status, check_level
 
 __all__ = ["BayesFactor", "ModelTable", "compare_models", "log_bayes_factor"]
@@ -183,13 +183,7 @@ class BayesFactor(_Compared):
             ),
             status=self.status,
             notes=self.notes,
-            record={
-                "models": [one, other],
-                "value": self.value,
-                "std_err": finite_or_none(self.std_err),
-                "interval": [finite_or_none(bound) for bound in interval],
-                "probability": self.probability,
-            },
+            record={"models": [one, other]} | record_of(self, "value std_err interval probability"),
         )
 
 

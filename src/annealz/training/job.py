@@ -42,9 +42,8 @@ from annealz.models.density import log_densities
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.npz import load_rbm, save_rbm
 from annealz.models.rbm import RBM
-from annealz.training.data.binarise import binarise
-from annealz.training.data.source import DataSource, digest_rows
-from annealz.training.settings import Settings
+from annealz.training.contrastive import Settings
+from annealz.training.data.source import DataSource, binarise, digest_rows
 from annealz.training.train import DivergenceError, TrainingProgress, fit
 
 __all__ = ["Outcome", "load_series", "resume_training", "train_to_file", "training_store"]

@@ -22,10 +22,15 @@ from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.engine.checkpoint import RunState, Saver
 from annealz.models.rbm import RBM
-from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
+from annealz.training.contrastive import (
+    Algorithm,
+    Settings,
+    TrainingState,
+    initial_state,
+    update,
+)
 from annealz.training.data.source import check_rows
 from annealz.training.monitor import Fitness, Monitor
-from annealz.training.settings import Settings
 
 __all__ = ["DivergenceError", "Fit", "Report", "TrainingProgress", "fit", "train"]
 

@@ -29,7 +29,7 @@ from annealz.views.html import in_notebook
 if TYPE_CHECKING:
     from annealz.engine.progress import Progress as Report
 
-__all__ = ["Board", "duration", "live_board", "report_labelled_to", "report_to"]
+__all__ = ["Board", "duration", "live_board", "notebook_html", "report_labelled_to", "report_to"]
 
 _LABELS = {"run": "annealing", "second": "second opinion", "below": "lower bound"}
 _NOTHING = "starting"
@@ -171,6 +171,18 @@ def live_board() -> Iterator[Board | None]:
             yield board
 
 
+def notebook_html(board: Board, end: str | None = None) -> str:
+    """Return a board as HTML: the stages that are over, then the one that runs or how it all ended."""
+    over = f"<span style='opacity:.65'>{escape(board.over_in_words)}</span><br>"
+    stage, bar = board.stage, ""
+    if stage.total is not None:
+        share = stage.percentage / 100
+        bar = f"<progress value='{share:.4f}' max='1' style='vertical-align:middle'></progress>"
+    words = f"{_how_far(stage)}  {board.note}"
+    running = f"<b>{escape(stage.description)}</b> {bar} {escape(words)}"
+    return f"<div style='{_LINE}'>{over}{running if end is None else escape(end)}</div>"
+
+
 class _NotebookBoard(Board):
     """A board in one output of a notebook, which updates itself."""
 
@@ -179,28 +191,18 @@ class _NotebookBoard(Board):
 
         super().__init__(Console(stderr=True, force_jupyter=False))
         self._html, self._last = HTML, time.monotonic()
-        self._handle = display(HTML(self.html()), display_id=True)
+        self._handle = display(HTML(notebook_html(self)), display_id=True)
 
     def show(self, label: str, done: int, total: int, note: str = "") -> None:
         super().show(label, done, total, note)
         if time.monotonic() - self._last > 1 / _REFRESH:
-            self.draw(self.html())
+            self._last = time.monotonic()
+            self.draw()
 
-    def draw(self, html: str) -> None:
-        """Show this instead of what was there."""
-        self._last = time.monotonic()
-        over = f"<span style='opacity:.65'>{escape(self.over_in_words)}</span><br>"
+    def draw(self, end: str | None = None) -> None:
+        """Show how things stand."""
         if self._handle is not None:
-            self._handle.update(self._html(f"<div style='{_LINE}'>{over}{html}</div>"))
-
-    def html(self) -> str:
-        """Return the stage that runs, with a bar, the time left and the ESS so far."""
-        stage, bar = self.stage, ""
-        if stage.total is not None:
-            share = stage.percentage / 100
-            bar = f"<progress value='{share:.4f}' max='1' style='vertical-align:middle'></progress>"
-        words = f"{_how_far(stage)}  {self.note}"
-        return f"<b>{escape(stage.description)}</b> {bar} {escape(words)}"
+            self._handle.update(self._html(notebook_html(self, end)))
 
 
 @contextmanager
@@ -211,8 +213,7 @@ def _notebook_board() -> Iterator[Board]:
         yield board
     except BaseException as error:
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        where = f"{board.stage.description}, {board.stage.percentage:.0f} %"
-        board.draw(f"{why} in {escape(where)}")
+        board.draw(f"{why} in {board.stage.description}, {board.stage.percentage:.0f} %")
         raise
     board.close()
     board.draw("")

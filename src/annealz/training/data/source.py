@@ -9,17 +9,20 @@ import os
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import on_device
 from annealz.core.errors import InputError
-from annealz.core.random import derive_seed
+from annealz.core.random import Stream, derive_seed
 from annealz.io.records import TypedRecord, line, one_of, optional, text
 from annealz.training.data.array import read_data
-from annealz.training.data.binarise import binarise
 from annealz.training.data.mnist import load_mnist
 
-__all__ = ["DataSource", "check_rows", "digest_rows"]
+__all__ = ["DataSource", "binarise", "check_rows", "digest_rows"]
 
+_ROWS = 4096  # at a time
 _SPLITS = {"mnist": "train", "mnist-train": "train", "mnist-test": "test"}
 
 
@@ -89,3 +92,24 @@ def digest_rows(data: np.ndarray) -> str:
     hasher = hashlib.sha256(f"rows {data.shape[0]} {data.shape[1]}".encode())
     hasher.update(np.ascontiguousarray(data, dtype="<f4").data)
     return hasher.hexdigest()
+
+
+def binarise(data: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Draw every unit of data (rows, units) in [0, 1] once, as float32 zeros and ones.
+
+    v_ij = 1 with probability x_ij. A unit's coin is a function of (seed, row, unit) alone, so that the
+    first rows of a data set come out the same whatever follows them. Binary data come back as they are.
+    """
+    stream = Stream(seed, "binarise")
+    out = np.empty(data.shape, np.float32)
+    for start in range(0, len(data), _ROWS):
+        block = on_device(data[start : start + _ROWS])
+        out[start : start + _ROWS] = _draw(stream, block, start)
+    return out
+
+
+@jax.jit
+def _draw(stream: Stream, block, start):
+    bits = stream.at(0, start + jnp.arange(len(block)))
+    coins = bits.uniforms(block.shape[1], draw=0)
+    return (coins < block) | (block >= 1)  # a coin may be rounded up to 1
