@@ -206,8 +206,9 @@ class AbstractEstimate(Judged, Result):
             ("cost", ", ".join([*spent, f"{self.seconds:.1f} s"])),
             ("status", self.status_in_words),
         ]
-        names = "model method log_z std_err interval base seed exact_log_z sweeps seconds"
+        names = "base seed exact_log_z sweeps seconds"
         names += "" if self.evaluations is None else " evaluations"
+        known = record_of(self, "model method log_z std_err interval")
         return Sheet(
             name=type(self).__name__,
             title=f"log Z of {self.model}",
@@ -217,7 +218,7 @@ class AbstractEstimate(Judged, Result):
             meaning=meanings[self.status],
             notes=self.notes,
             next_command=next_command(self),
-            record=record_of(self, names) | dict(record or {}),
+            record={**known, **(record or {}), **record_of(self, names)},
             **more,
         )
 
