@@ -16,6 +16,7 @@ import typer
 from annealz.cli.options import Options, given_names, request_options
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import save_pages, show_sheet
+from annealz.core import interrupts
 from annealz.core.errors import InputError
 from annealz.core.names import METHODS
 
@@ -139,7 +140,8 @@ def _ending(store: Store | None, go_on: str) -> Iterator[None]:
     from annealz.engine.cluster import LostCluster
 
     try:
-        yield
+        with interrupts.awaiting():
+            yield
     except KeyboardInterrupt:
         raise interrupted(store, go_on) from None
     except LostCluster as error:
@@ -153,7 +155,9 @@ def _ending(store: Store | None, go_on: str) -> Iterator[None]:
         raise
 
 
-def interrupted(store: Store | None, go_on: str, *, is_kept: bool = False) -> typer.Exit:
+def interrupted(
+    store: Store | None, go_on: str = "annealz resume", *, is_kept: bool = False
+) -> typer.Exit:
     """Say how to go on, if the folder holds a checkpoint or is to be kept; exit status 130."""
     if is_kept or _has_progress(store):
         print(f"annealz: interrupted; resume with: {_resuming(store, go_on)}", file=sys.stderr)

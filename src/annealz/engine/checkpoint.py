@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.arrays import on_device
 from annealz.io.archive import load_archive, real_numbers, save_archive
 from annealz.io.fingerprint import fingerprint
@@ -115,10 +116,11 @@ class Saver:
         """Start the clock; keep what stands at the end, whatever ends it. None is not kept."""
         self._state = state
         self._began = self._saved = time.monotonic()
-        try:
-            yield
-        finally:
-            self._save()
+        with interrupts.awaiting():
+            try:
+                yield
+            finally:
+                self._save()
 
     @property
     def seconds(self) -> float:

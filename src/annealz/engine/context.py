@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.devices import cpu, platform, preferred, preferring
 from annealz.core.failures import user_errors
 from annealz.engine.cluster import current_cluster, on_cluster
@@ -82,6 +83,7 @@ class Context:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(interrupts.awaiting())
             stack.enter_context(user_errors())
             stack.enter_context(on_cluster(self._client))
             if self.store is not None and not self._is_read:

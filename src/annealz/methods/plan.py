@@ -12,6 +12,7 @@ import numpy as np
 from annealz.bases.abstract import AbstractBase
 from annealz.core.arrays import on_device
 from annealz.core.cost import Cost
+from annealz.core.errors import InputError
 from annealz.core.versions import versions
 from annealz.diagnostics.findings import Finding
 from annealz.io.records import (
@@ -229,15 +230,17 @@ def _problem(
     objects = plan.request.objects
     model = stored("model") or model
     if model is None and plan.source:
-        raise ValueError(
+        raise InputError(
+            "",
             f"the run {where} is of a model imported from {plan.source}, and annealz never imports modules "
-            f"named by a file: if the module is yours, give it again with --model {plan.source} "
-            "(model=model)."
+            "named by a file",
+            remedy=f"if the module is yours, give {plan.source} again by {{model}}",
         )
     if model is None:
-        raise ValueError(
-            f"the run {where} is of {plan.model}, a model that cannot be stored: give it again, "
-            "model=model."
+        raise InputError(
+            "",
+            f"the run {where} is of {plan.model}, a model that cannot be stored",
+            remedy="give it again by {model}",
         )
     model.check()
     check_model(model, plan, where)

@@ -277,7 +277,7 @@ def choose_problem(
         has_named = bool(target.named_bases())
         is_fitted = name == "fitted" and has_named
         if is_fitted and data is not None:
-            raise ValueError("data serve the base-rate base only, got base 'fitted'.")
+            raise InputError("data", "serve the base-rate base only, and the base is fitted")
         start = target.flat_base() if is_fitted else target.choose_base(base, data)
         path = target.path(start, marginal)
         is_known = getattr(start, "name", None) == "base-rate" or not has_named
@@ -292,17 +292,19 @@ def choose_problem(
         marginal,
         wanted_base=wanted,
         is_own_path=is_own_path,
-        **_known(target, meta, data),
+        **_known(target, meta, data, path.base),
     )
 
 
-def _known(target: AbstractModel, meta: dict[str, Any], data: Any) -> dict[str, Any]:
+def _known(target: AbstractModel, meta: dict[str, Any], data: Any, base: Any) -> dict[str, Any]:
     """Return what a problem holds of its model's file and of the data."""
     findings = []
     names, means = meta.get("guessed_names"), meta.get("unused_means")
     if names is not None:
         findings.append(Finding.of(Kind.GUESSED_NAMES, names=names))
-    array = np.empty(0) if data is None else np.asarray(data)
+    given = getattr(target, "visible_means", None) if data is None else data
+    is_used = given is not None and getattr(base, "name", None) == "base-rate"
+    array = np.asarray(given) if is_used else np.empty(0)
     count = int(((array == 0) | (array == 1)).sum()) if array.ndim == 1 else 0
     if count:
         rows = ROWS_OF_MEANS

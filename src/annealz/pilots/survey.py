@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from annealz.core.arrays import indices
-from annealz.core.failures import plainly
+from annealz.core.failures import user_errors
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Slope
@@ -31,7 +31,7 @@ __all__ = ["survey", "survey_knots"]
 _UPDATES_A_CALL = 100
 
 
-@plainly
+@user_errors()
 def survey(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -87,7 +87,7 @@ def _pilot(now: Progress) -> Progress:
     return now._replace(log_z=np.nan, ess=np.nan, stage="pilot")
 
 
-@plainly
+@user_errors()
 def survey_knots(
     path: AbstractPath,
     kernel: AbstractKernel,

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices
-from annealz.core.failures import plainly
+from annealz.core.failures import user_errors
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
@@ -94,7 +94,7 @@ class _Knot:
         return not memory.is_bound and self.length > _RESOLVED * memory.tau
 
 
-@plainly
+@user_errors()
 def survey_mixing(
     path: AbstractPath,
     kernel: AbstractKernel,

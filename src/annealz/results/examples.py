@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from annealz.core.errors import InputError
 from annealz.models.abstract import AbstractModel
 from annealz.models.density import check_density
 from annealz.models.visible import visible_of
@@ -49,7 +50,11 @@ def read_examples(
         found = read_fasta(path, visible.num_states, alphabet)
         return Examples(source.name, check_examples(found.rows, model, source.name), found.names)
     if alphabet is not None:
-        raise ValueError(f"alphabet is for sequences in FASTA, and DATA is {data}: leave one out.")
+        raise InputError(
+            "alphabet",
+            f"is for sequences in FASTA, and the data are {data}",
+            remedy="leave one out",
+        )
     if path is None or visible.num_states == 2:
         return Examples(source.name, check_examples(source.examples(), model, source.name))
     return Examples(source.name, check_examples(read_array(path), model, source.name))

@@ -50,8 +50,9 @@ def choose_schedule(
     else:
         chosen = Schedule(np.asarray(schedule))
     if num_steps not in (None, chosen.num_steps):
-        raise ValueError(
-            f"num_steps is {num_steps}, but the given schedule has {chosen.num_steps} steps: leave "
-            "num_steps out."
+        raise InputError(
+            "num_steps",
+            f"is {num_steps}, but the given schedule has {chosen.num_steps} steps",
+            remedy="leave {num_steps} out",
         )
     return chosen

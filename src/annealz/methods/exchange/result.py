@@ -1,4 +1,4 @@
-"""What replica exchange returns: its rounds, log Z with its error, and whether to trust it."""
+"""The result of replica exchange: its rounds, log Z with its error, and whether to trust it."""
 
 import dataclasses
 import functools
@@ -137,7 +137,7 @@ class Exchange(Judged, Shown):
 
     @property
     def num_sweeps(self) -> int:
-        """Of every replica, in all rounds together."""
+        """The sweeps of every replica, in all rounds together."""
         return sum(one.num_sweeps for one in self.rounds)
 
     @property
@@ -160,7 +160,7 @@ class Exchange(Judged, Shown):
 
     @property
     def findings(self) -> Findings:
-        """What speaks against the estimate."""
+        """All that speaks against the estimate."""
         return self._judgement.findings
 
     @property
@@ -170,7 +170,7 @@ class Exchange(Judged, Shown):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What to know, and what to do about it; nothing where all is well."""
+        """Findings, and what to do about them; nothing where all is well."""
         return (*self._judgement.messages, *self.extra_messages)
 
     def table(self) -> list[dict[str, Any]]:

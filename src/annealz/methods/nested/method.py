@@ -56,7 +56,9 @@ class NestedSampling(AbstractMethod):
         """Choose the prior and the numbers of points."""
         if current_cluster() is not None:
             raise InputError(
-                "client", "does not fit {method} nested (it runs in this process)", remedy="leave it out"
+                "client",
+                "does not fit {method} nested (it runs in this process)",
+                remedy="leave it out",
             )
         context.begin("base")
         target, meta = read_target(request.model)
@@ -75,7 +77,9 @@ class NestedSampling(AbstractMethod):
         context.check_folder()
         limit = request.max_evaluations
         if limit is not None and limit < live * request.num_runs:
-            raise InputError("max_evaluations", f"must be at least {live * request.num_runs}", limit)
+            raise InputError(
+                "max_evaluations", f"must be at least {live * request.num_runs}", limit
+            )
         problem = Problem(
             target,
             meta.get("name", target.name),
@@ -147,10 +151,11 @@ def _prior(model: LogDensity, base: Any) -> AbstractBase:
     if not isinstance(base, str):
         raise InputError("base", f"must be a base or the name of one, got {type(base).__name__}")
     if model.prior is None:
-        raise ValueError(
-            f"nested sampling needs a normalised prior, and {model.name} has none: make the model by "
-            "annealz.from_prior or annealz.from_numpyro, or give base=, a GaussianBase that is wider than "
-            "the density."
+        raise InputError(
+            "",
+            f"nested sampling needs a normalised prior, and {model.name} has none",
+            remedy="make the model by annealz.from_prior or annealz.from_numpyro, or give {base}, a "
+            "GaussianBase that is wider than the density",
         )
     return model.prior
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from annealz.core.errors import InputError
 from annealz.io.reading import listed, shown
 
 __all__ = [
@@ -72,17 +73,18 @@ def parse_map(given: str | Mapping[str, str]) -> dict[str, str]:
     else:
         words = [word.partition("=") for word in str(given).split(",") if word.strip()]
         if not words or any(not equals or not name.strip() for _, equals, name in words):
-            raise ValueError(f"--map must be like weights=W,visible_bias=bv, got {shown(given)!r}.")
+            raise InputError("map", "must be like weights=W,visible_bias=bv", shown(given))
         pairs = [(target.strip(), name.strip()) for target, _, name in words]
     found = dict(pairs)
     unknown = [target for target in found if target not in TARGETS]
     if unknown:
-        raise ValueError(
-            f"--map gives {shown(unknown[0])}, which is not a name of annealz's: map one of "
-            f"{', '.join(TARGETS)}."
+        raise InputError(
+            "map",
+            f"gives {shown(unknown[0])}, which is not a name of annealz's",
+            remedy=f"map one of {', '.join(TARGETS)}",
         )
     if len(found) < len(pairs):
-        raise ValueError(f"--map gives a name twice: {shown(given)!r}.")
+        raise InputError("map", "gives a name twice", shown(given))
     return found
 
 
@@ -108,9 +110,10 @@ def renamed(
             continue
         source, is_turned = _source(arrays, name)
         if source is None:
-            raise ValueError(
-                f"{where} holds no {shown(name)}, which --map gives as {target}: it holds "
-                f"{listed(arrays)}."
+            raise InputError(
+                "",
+                f"{where} holds no {shown(name)}, which {{map}} gives as {target}",
+                remedy=f"it holds {listed(arrays)}",
             )
         found[target] = np.asarray(arrays[source]).T if is_turned else np.asarray(arrays[source])
         used.add(source)
