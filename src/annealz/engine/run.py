@@ -120,7 +120,7 @@ class Run(Shown):
         return (self.num_steps + self.is_reverse) * self.num_chains
 
     def cost(self, each: int | None) -> Cost:
-        """Return its cost, with `each` evaluations of a density per sweep; None where none are counted.
+        """Return its cost, with `each` evaluations of a density per sweep, None if they are not counted.
 
         Chains that fill the last block are evaluated too, and forward chains once where they start.
         """

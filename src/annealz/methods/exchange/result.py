@@ -146,7 +146,7 @@ class Exchange(Judged, Shown):
         return self.num_sweeps * self.num_rungs * self.num_ensembles
 
     def cost(self, each: int | None) -> Cost:
-        """Return its cost, with `each` evaluations of a density per sweep; None where none are counted.
+        """Return its cost, with `each` evaluations of a density per sweep, None if they are not counted.
 
         Replicas that fill the last block are evaluated too, and each once where it starts.
         """
