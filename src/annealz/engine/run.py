@@ -42,7 +42,7 @@ class Trace:
     variances: dict[str, np.ndarray]
 
     def __repr__(self) -> str:
-        """In short: the arrays are long."""
+        """Return the trace in short: the arrays are long."""
         if not self.steps.size:
             return "Trace of no records"
         return (

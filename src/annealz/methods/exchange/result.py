@@ -103,7 +103,7 @@ class Exchange(Judged, Shown):
         return self.last.std_err
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Student's confidence interval of log Z, over ensembles."""
+        """Return Student's confidence interval of log Z, over ensembles."""
         check_level(level)
         if self.num_ensembles < 2:
             return -np.inf, np.inf
@@ -174,7 +174,7 @@ class Exchange(Judged, Shown):
         return (*self._judgement.messages, *self.extra_messages)
 
     def table(self) -> list[dict[str, Any]]:
-        """The rounds, for people and programs: sweeps, barrier, log Z, its error, round trips."""
+        """Return the rounds, for people and programs: sweeps, barrier, log Z, its error, round trips."""
         return [
             {
                 "sweeps": one.num_sweeps,
