@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.cli.main import _status
+from annealz.cli.main import run
 from annealz.models.formats.adabmdca import ALPHABETS, is_adabmdca
 from annealz.models.formats.load import read_model
 from annealz.testing import assert_within_mc_error
@@ -123,13 +123,13 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], se
     file = FIXTURES / "adabmdca-numbers.dat"
     options = ["--schedule", "linear", "--steps", 100, "--chains", 100, "--seed", seed]
     options += ["--base", "fields", "--no-second-opinion", "--json", "--quiet"]
-    assert _status([str(a) for a in ("estimate", file, *options)]) == 0
+    assert run([str(a) for a in ("estimate", file, *options)]) == 0
     result = json.loads(capsys.readouterr().out)
     exact = annealz.exact_log_z(read_model(file)[0])
     assert result["exact_log_z"] == pytest.approx(exact, abs=1e-9)
     assert_within_mc_error(result["log_z"], exact, result["std_err"])
     (tmp_path / "small.dat").write_text(SMALL.replace("0.5", "nan"))
-    assert _status(["estimate", str(tmp_path / "small.dat")]) == 2
+    assert run(["estimate", str(tmp_path / "small.dat")]) == 2
     out, err = capsys.readouterr()
     assert not out
     assert err.count("\n") <= 3

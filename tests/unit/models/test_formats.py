@@ -11,7 +11,7 @@ from scipy.io import savemat
 from sklearn.datasets import load_digits
 from sklearn.neural_network import BernoulliRBM
 
-from annealz.cli.main import _status
+from annealz.cli.main import run
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_rbm
@@ -143,7 +143,7 @@ def test_the_command_line_estimates_them_all(tmp_path: Path, capsys, monkeypatch
         options = ["--schedule", "linear", "--steps", 500, "--chains", 400]
         options += ["--base", "visible-bias", "--no-second-opinion"]
         options += ["--seed", default_seed(), "--json", "--quiet"]
-        assert _status([str(a) for a in ("estimate", file, *options)]) == 0
+        assert run([str(a) for a in ("estimate", file, *options)]) == 0
         result = json.loads(capsys.readouterr().out)
         assert result["exact_log_z"] == pytest.approx(exact, abs=1e-9)
         assert result["status"] == "ok", file

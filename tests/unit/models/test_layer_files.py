@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.cli.main import _status
+from annealz.cli.main import run
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import load_trajectory, read_model
 from support.places import FIXTURES
@@ -111,7 +111,7 @@ def test_every_cut_of_a_file_is_refused(tmp_path: Path):
 
 def test_the_command_line_refuses_with_2(tmp_path: Path, capsys):
     REFUSED["nan"][0](tmp_path / "bad.h5")
-    assert _status(["estimate", str(tmp_path / "bad.h5"), "--quiet"]) == 2
+    assert run(["estimate", str(tmp_path / "bad.h5"), "--quiet"]) == 2
     said = capsys.readouterr().err.strip()
     assert said.startswith("annealz: ")
     assert "hidden_par must be finite" in said

@@ -137,7 +137,7 @@ def test_draws_of_the_model_start_the_reverse_run(seed):
     estimate = annealz.estimate_log_z(
         MODEL, base="laplace", two_sided=True, draws=draws, seed=seed, **OPTIONS
     )
-    assert estimate.settings.draws == "given"
+    assert estimate.plan.draws == "given"
     assert_within_mc_error(estimate.log_z, EXACT, estimate.std_err)
 
 

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 from scipy.io import savemat
 
 import annealz
-from annealz.cli.main import _status
+from annealz.cli.main import run
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.models.formats.naming import MappedFile, map_text, parse_map
@@ -236,19 +236,19 @@ def test_the_command_line_takes_it_and_the_report_repeats_it(tmp_path: Path, cap
     options += ["--json", "--quiet"]
     page = tmp_path / "page.html"
     command = ["estimate", str(file), "--map", names, "--out", str(out), "--report", str(page)]
-    assert _status([*command, *options]) == 0
+    assert run([*command, *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["exact_log_z"] == pytest.approx(LOG_Z, abs=1e-9)
     again = " ".join(re.sub("<.*?>", " ", page.read_text()).split())
     assert f"--map {names}" in again
     file.unlink()  # the run holds its model
-    assert _status(["resume", str(out), "--json", "--quiet"]) == 0
+    assert run(["resume", str(out), "--json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out)["log_z"] == found["log_z"]
 
 
 def test_the_command_line_asks_with_2(tmp_path: Path, capsys):
     np.savez(tmp_path / "mine.npz", **arrays(SQUARE, "W bh bv"))
-    assert _status(["estimate", str(tmp_path / "mine.npz"), "--quiet"]) == 2
+    assert run(["estimate", str(tmp_path / "mine.npz"), "--quiet"]) == 2
     said = capsys.readouterr().err
     assert "--map weights=W.T,hidden_bias=bh,visible_bias=bv" in " ".join(said.split())
 
