@@ -291,7 +291,7 @@ def terrain_of(run: "Run") -> Terrain:
 
 
 def _convolve(values: np.ndarray, width: float) -> tuple[np.ndarray, float]:
-    """Smooth by a Gaussian of this width in points; return also the mean weight of a point in its own average.
+    """Smooth by a Gaussian of this width in points; return also the mean weight of a point in its mean.
 
     At each point a line is fitted under the Gaussian's weights: inside that is the plain convolution,
     and near the ends, where half of the Gaussian is missing, slopes are kept.

@@ -9,10 +9,10 @@ from scipy.special import stdtrit
 
 from annealz.core.cost import Cost
 from annealz.core.text import with_error
-from annealz.diagnostics.exchange import ExchangeJudgement, judge_exchange
+from annealz.diagnostics.exchange import judge_exchange
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Sheet, Shown
-from annealz.diagnostics.status import Judged, Status, check_level
+from annealz.diagnostics.status import Found, check_level
 
 __all__ = ["Exchange", "Round"]
 
@@ -55,7 +55,7 @@ class Round:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Exchange(Judged, Shown):
+class Exchange(Found, Shown):
     """Independent ensembles of replicas that exchanged their betas; log Z is that of the last round.
 
     Examples
@@ -155,23 +155,14 @@ class Exchange(Judged, Shown):
         return Cost(self.sweeps, evaluations, self.seconds)
 
     @functools.cached_property
-    def _judgement(self) -> ExchangeJudgement:
-        return judge_exchange(self.rounds)
-
-    @property
-    def findings(self) -> Findings:
+    def findings(self) -> Findings:  # pyright: ignore[reportIncompatibleVariableOverride]
         """All that speaks against the estimate."""
-        return self._judgement.findings
-
-    @property
-    def status(self) -> Status:
-        """Whether the error can be used."""
-        return self._judgement.status
+        return judge_exchange(self.rounds)
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Findings, and what to do about them; nothing where all is well."""
-        return (*self._judgement.messages, *self.extra_messages)
+        return (*super().messages, *self.extra_messages)
 
     def table(self) -> list[dict[str, Any]]:
         """Return the rounds, for people and programs: sweeps, barrier, log Z, its error, round trips."""
