@@ -121,7 +121,7 @@ def test_an_estimator_that_was_not_fitted_is_refused():
 
 def test_the_command_line_estimates_them_all(tmp_path: Path, capsys, monkeypatch):
     """scikit-learn's RBM of its digits, one of rbms, and one in Salakhutdinov's layout."""
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     digits = (load_digits().data > 7).astype(np.float64)
     estimator = BernoulliRBM(n_components=8, learning_rate=0.05, n_iter=3, random_state=0)
     ours = RBM.from_sklearn(estimator.fit(digits))

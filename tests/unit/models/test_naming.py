@@ -141,7 +141,7 @@ def test_arrays_in_groups_of_hdf5(tmp_path: Path):
             file[name] = array
     names = "weights=net/W.T,hidden_bias=net/c,visible_bias=net/b"
     assert annealz.load_model(tmp_path / "mine.h5", map=names).digest == RBM.digest
-    with pytest.raises(ValueError, match="holds no net/x, which --map gives as weights"):
+    with pytest.raises(ValueError, match="holds no net/x, which map gives as weights"):
         annealz.load_model(tmp_path / "mine.h5", map="weights=net/x")
 
 
@@ -202,7 +202,7 @@ MAPS = {
     "": "must be like weights=W",
     "wieghts=W": "gives wieghts, which is not a name of annealz's: map one of weights",
     "weights=W,weights=V": "gives a name twice",
-    "weights=X": "holds no X, which --map gives as weights: it holds W, b",
+    "weights=X": "holds no X, which map gives as weights: it holds W, b",
     "weights=W,hidden_bias=b,visible_bias=b,visible=real": "visible must be one of binary, spin",
 }
 
@@ -228,7 +228,7 @@ def test_a_mapped_file_is_its_name():
 
 
 def test_the_command_line_takes_it_and_the_report_repeats_it(tmp_path: Path, capsys, monkeypatch):
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     file, out = tmp_path / "mine.npz", tmp_path / "run"
     np.savez(file, **arrays(RBM, "W c b"))
     names = "weights=W,hidden_bias=c,visible_bias=b"
