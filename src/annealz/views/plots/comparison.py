@@ -6,19 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from annealz.views.plots.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    PURPLE,
-    RED,
-    legend_above,
-    level_titles,
-    new_axes,
-    plain,
-    tidy,
-)
+from annealz.views.plots import style
 
 if TYPE_CHECKING:
     from annealz.results.compare import Comparison
@@ -31,7 +19,7 @@ __all__ = [
 ]
 
 _DASHES, _MARKERS = ("-", "--", ":", "-."), (None, "o", "^", "s")
-_COLOURS = (BLUE, RED, GREEN, PURPLE, GREY)
+_COLOURS = (style.BLUE, style.RED, style.GREEN, style.PURPLE, style.GREY)
 
 
 def plot_comparison(comparison: "Comparison") -> Figure:
@@ -41,44 +29,44 @@ def plot_comparison(comparison: "Comparison") -> Figure:
     plot_contender_log_z(comparison, left)
     plot_contender_ess(comparison, right)
     right.tick_params(labelleft=False)
-    level_titles(left, right)
-    figure.suptitle(f"{plain(comparison.model)}, equal total cost", fontweight="bold")
+    style.level_titles(left, right)
+    figure.suptitle(f"{style.plain(comparison.model)}, equal total cost", fontweight="bold")
     return figure
 
 
 def plot_contender_log_z(comparison: "Comparison", ax: Axes | None = None) -> Axes:
     """Draw log Z of every schedule with two standard errors."""
-    ax = new_axes(ax, _size(comparison))
+    ax = style.new_axes(ax, _size(comparison))
     for row, contender in enumerate(comparison.contenders):
         error = 2 * contender.std_err if np.isfinite(contender.std_err) else None
-        ax.errorbar(contender.log_z, row, xerr=error, fmt="o", color=BLUE, capsize=3)
+        ax.errorbar(contender.log_z, row, xerr=error, fmt="o", color=style.BLUE, capsize=3)
     if comparison.exact_log_z is not None:
         label = f"exact = {comparison.exact_log_z:.3f}"
-        ax.axvline(comparison.exact_log_z, color=INK, ls="--", lw=1.3, label=label)
+        ax.axvline(comparison.exact_log_z, color=style.INK, ls="--", lw=1.3, label=label)
     ax.set(xlabel="log Z", title="log Z ± 2 standard errors")
     if comparison.exact_log_z is not None:
-        legend_above(ax)
+        style.legend_above(ax)
     return _rows(ax, comparison)
 
 
 def plot_contender_ess(comparison: "Comparison", ax: Axes | None = None) -> Axes:
     """Draw the ESS of every replicate of every schedule, and the median."""
-    ax = new_axes(ax, _size(comparison))
+    ax = style.new_axes(ax, _size(comparison))
     for row, contender in enumerate(comparison.contenders):
         labels = ("replicate", "median") if row == 0 else (None, None)
         rows = np.full(contender.ess.size, row)
-        ax.plot(contender.ess, rows, "o", color=BLUE, alpha=0.5, label=labels[0])
+        ax.plot(contender.ess, rows, "o", color=style.BLUE, alpha=0.5, label=labels[0])
         median = np.median(contender.ess)
-        ax.plot(median, row, "|", color=RED, ms=14, mew=2.5, label=labels[1])
+        ax.plot(median, row, "|", color=style.RED, ms=14, mew=2.5, label=labels[1])
     ax.set(xlabel=f"effective of {comparison.num_chains:,} chains", title="ESS")
     ax.set_xlim(left=0)
-    legend_above(ax)
+    style.legend_above(ax)
     return _rows(ax, comparison)
 
 
 def plot_contender_schedules(comparison: "Comparison", ax: Axes | None = None) -> Axes:
     """Draw beta against the fraction of steps, of every schedule: that of its first replicate."""
-    ax = new_axes(ax)
+    ax = style.new_axes(ax)
     for place, contender in enumerate(comparison.contenders):
         times = np.linspace(0, 1, 401)
         steps = np.linspace(0, 1, contender.num_steps + 1)
@@ -95,7 +83,7 @@ def plot_contender_schedules(comparison: "Comparison", ax: Axes | None = None) -
         )
     ax.set(xlabel="t = k / K", ylabel="β", xlim=(0, 1), ylim=(0, 1.01), title="the schedules")
     ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    tidy(ax)
+    style.tidy(ax)
     return ax
 
 
@@ -107,5 +95,5 @@ def _rows(ax: Axes, comparison: "Comparison") -> Axes:
     names = [contender.name for contender in comparison.contenders]
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    tidy(ax)
+    style.tidy(ax)
     return ax

@@ -15,17 +15,7 @@ from matplotlib.figure import Figure
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.time_density import normalised
-from annealz.views.plots.style import (
-    BLUE,
-    GREEN,
-    RED,
-    legend_above,
-    log_if_wide,
-    new_axes,
-    panels,
-    plain,
-    tidy,
-)
+from annealz.views.plots import style
 
 __all__ = [
     "plot_dwell",
@@ -43,34 +33,34 @@ _NUM_POINTS = 2001
 
 def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
     """Draw beta against the fraction of steps done."""
-    ax = new_axes(ax)
+    ax = style.new_axes(ax)
     pick = np.unique(np.linspace(0, schedule.num_steps, _NUM_POINTS).astype(int))
-    ax.plot(pick / schedule.num_steps, schedule.betas[pick], color=BLUE, lw=2)
+    ax.plot(pick / schedule.num_steps, schedule.betas[pick], color=style.BLUE, lw=2)
     ax.set(xlabel="t = k / K", ylabel="β", xlim=(0, 1), ylim=(0, 1.01))
-    ax.set_title(f"schedule: {plain(schedule.name)}, {schedule.num_steps:,} steps")
-    tidy(ax)
+    ax.set_title(f"schedule: {style.plain(schedule.name)}, {schedule.num_steps:,} steps")
+    style.tidy(ax)
     return ax
 
 
 def plot_dwell(schedule: Schedule, terrain: Terrain | None = None, ax: Axes | None = None) -> Axes:
     """Draw the time that a schedule spends at each beta, over what a terrain asks for."""
-    ax = new_axes(ax)
+    ax = style.new_axes(ax)
     edges = np.linspace(0, 1, min(_NUM_BINS, schedule.num_steps) + 1)
     if schedule.num_steps <= _NUM_BINS:
         edges = schedule.betas
     times = np.interp(edges, schedule.betas, np.linspace(0, 1, schedule.num_steps + 1))
     spent = np.diff(times) / np.diff(edges)
-    ax.stairs(spent, edges, fill=True, color=BLUE, alpha=0.35, label="time spent, dt/dβ")
+    ax.stairs(spent, edges, fill=True, color=style.BLUE, alpha=0.35, label="time spent, dt/dβ")
     top = np.quantile(spent, 0.98)
     for label, grid, wanted, color, dashes in _wanted(terrain):
         ax.plot(grid, wanted, label=label, color=color, ls=dashes, lw=1.8)
         top = max(top, np.quantile(wanted, 0.98))
     ax.set(xlabel="β", xlim=(0, 1), ylim=(0, 1.15 * top))
     ax.set_ylabel("share of the steps per β")
-    ax.set_title(f"where {plain(schedule.name)} spends its steps")
+    ax.set_title(f"where {style.plain(schedule.name)} spends its steps")
     if terrain is not None:
-        legend_above(ax, 3)
-    tidy(ax)
+        style.legend_above(ax, 3)
+    style.tidy(ax)
     return ax
 
 
@@ -82,35 +72,35 @@ def _wanted(
         return
     if terrain.tau is not None:
         grid, friction = terrain.on_grid(with_memory=True)
-        yield "∝ √(g τ)", grid, normalised(grid, np.sqrt(friction)), RED, "-"
+        yield "∝ √(g τ)", grid, normalised(grid, np.sqrt(friction)), style.RED, "-"
     grid, g = (terrain.smoothed() if terrain.tau is None else terrain).on_grid()
-    yield "∝ √g", grid, normalised(grid, np.sqrt(g)), GREEN, "--"
+    yield "∝ √g", grid, normalised(grid, np.sqrt(g)), style.GREEN, "--"
 
 
 def plot_terrain(terrain: Terrain) -> Figure:
     """Draw mean and variance of the slope; its tau where measured, else the pilot's ESS."""
     last = plot_pilot_ess if terrain.tau is None else plot_tau
     draws = (functools.partial(one, terrain) for one in (plot_mean, plot_variance, last))
-    return panels((12, 3.6), *draws)
+    return style.panels((12, 3.6), *draws)
 
 
 def plot_mean(terrain: Terrain, ax: Axes | None = None) -> Axes:
     """Draw the mean of the slope, d log Z / dbeta."""
-    ax = new_axes(ax)
-    ax.plot(terrain.betas, terrain.mean, color=BLUE, **_marks(terrain))
+    ax = style.new_axes(ax)
+    ax.plot(terrain.betas, terrain.mean, color=style.BLUE, **_marks(terrain))
     return _finish(ax, "mean of the slope, d log Z / dβ", "nats per β")
 
 
 def plot_variance(terrain: Terrain, ax: Axes | None = None) -> Axes:
     """Draw the variance of the slope, raw and smoothed."""
-    ax = new_axes(ax)
+    ax = style.new_axes(ax)
     seen = np.where(terrain.variance > 0, terrain.variance, np.nan)  # a log axis has no zero
-    ax.plot(terrain.betas, seen, color=BLUE, lw=1, label="raw", **_marks(terrain))
+    ax.plot(terrain.betas, seen, color=style.BLUE, lw=1, label="raw", **_marks(terrain))
     smooth = terrain.smoothed()
-    ax.plot(smooth.betas, smooth.variance, color=RED, ls="--", label="smoothed")
-    log_if_wide(ax, "y", terrain.variance)
+    ax.plot(smooth.betas, smooth.variance, color=style.RED, ls="--", label="smoothed")
+    style.log_if_wide(ax, "y", terrain.variance)
     _finish(ax, "variance of the slope, g(β)", "g, nats² per β²")
-    legend_above(ax)
+    style.legend_above(ax)
     return ax
 
 
@@ -118,26 +108,26 @@ def plot_tau(terrain: Terrain, ax: Axes | None = None) -> Axes:
     """Draw the autocorrelation time of the slope; triangles where the pilot found only a bound."""
     if terrain.tau is None or terrain.tau_is_bound is None:
         raise ValueError("this terrain has no tau: survey it with survey_mixing.")
-    ax = new_axes(ax)
+    ax = style.new_axes(ax)
     tau, bound = terrain.tau, terrain.tau_is_bound
-    ax.plot(terrain.betas, tau, color=BLUE)
+    ax.plot(terrain.betas, tau, color=style.BLUE)
     for where, marker, size, color, label in (
-        (~bound, "o", 4, BLUE, "measured"),
-        (bound, "^", 6, RED, "at least"),
+        (~bound, "o", 4, style.BLUE, "measured"),
+        (bound, "^", 6, style.RED, "at least"),
     ):
         if where.any():  # nothing, not clipped, would have a place of its own in the layout
             points = terrain.betas[where], tau[where]
             ax.plot(*points, marker, ms=size, color=color, clip_on=False, label=label)
-    log_if_wide(ax, "y", tau)
+    style.log_if_wide(ax, "y", tau)
     _finish(ax, "autocorrelation time τ(β)", "τ, sweeps")
-    legend_above(ax)
+    style.legend_above(ax)
     return ax
 
 
 def plot_pilot_ess(terrain: Terrain, ax: Axes | None = None) -> Axes:
     """Draw the ESS of the pilot."""
-    ax = new_axes(ax)
-    ax.plot(terrain.betas, terrain.ess, color=BLUE, **_marks(terrain))
+    ax = style.new_axes(ax)
+    ax.plot(terrain.betas, terrain.ess, color=style.BLUE, **_marks(terrain))
     ax.set_ylim(0, 1.05 * float(np.max(terrain.ess)))
     return _finish(ax, "ESS of the pilot", "effective chains")
 
@@ -149,5 +139,5 @@ def _marks(terrain: Terrain) -> dict:
 
 def _finish(ax: Axes, title: str, unit: str) -> Axes:
     ax.set(xlabel="β", ylabel=unit, title=title, xlim=(0, 1))
-    tidy(ax)
+    style.tidy(ax)
     return ax
