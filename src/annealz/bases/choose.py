@@ -67,7 +67,8 @@ def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto"
 
 def _means(model: Layered, data) -> np.ndarray | None:
     if data is None:
-        return None if model.visible_means is None else np.asarray(model.visible_means, np.float64)
+        means = model.visible_means
+        return None if means is None else smoothed_rates(np.asarray(means, np.float64))
     array = np.asarray(data, np.float64)
     if array.shape[-1:] != (model.num_visible,):
         raise ValueError(

@@ -7,7 +7,6 @@ Where a step is a few products, a CPU splits each of its dozen programs over the
 them: two halves of the chains, each by a thread of its own, take up to half the time.
 """
 
-import os
 from typing import Any
 
 import equinox as eqx
@@ -19,6 +18,7 @@ from annealz.core.by_shape import by_shape
 from annealz.core.devices import platform
 from annealz.core.random import Stream
 from annealz.engine.advance import Block
+from annealz.io.reading.budget import available_memory
 from annealz.paths.abstract import AbstractPath
 
 __all__ = [
@@ -83,19 +83,21 @@ def log_weights_of(block: Block) -> np.ndarray:
 
 
 def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") -> None:
-    """Refuse what the machine cannot hold: of every chain its states as they are stored, twice, and as
-    they come back, and its weights with the copies that a diagnosis makes of them.
+    """Refuse what does not fit into the free memory: of every chain its states as they are stored, twice,
+    and as they come back, and its weights with the copies that a diagnosis makes of them; and what a sweep
+    of a block of chains takes.
 
     `name` is what a message calls their number.
     """
-    if platform() != "cpu" or not hasattr(os, "sysconf"):
+    if platform() != "cpu":
         return
-    each = _WEIGHT_BYTES + _bytes_held(path)
-    needed, memory = num_chains * each, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = num_chains * (_WEIGHT_BYTES + _bytes_held(path))
+    needed += min(num_chains, _MAX_BLOCK["cpu"]) * path.sweep_bytes
+    memory = available_memory()
     if needed > memory:
         raise ValueError(
-            f"{name} = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the "
-            f"machine has {memory / 2**30:.0f}: take fewer {name.split(' ')[0].removeprefix('num_')}."
+            f"{name} = {num_chains:,} needs about {needed / 2**30:,.1f} GiB of memory and "
+            f"{memory / 2**30:.1f} are free: take fewer {name.split(' ')[0].removeprefix('num_')}."
         )
 
 

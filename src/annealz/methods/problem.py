@@ -291,17 +291,21 @@ def choose_problem(
         marginal,
         wanted_base=wanted,
         is_own_path=is_own_path,
-        **_known(target, meta, data),
+        **_known(target, meta, data, getattr(path.base, "name", None)),
     )
 
 
-def _known(target: AbstractModel, meta: dict[str, Any], data: Any) -> dict[str, Any]:
+def _known(
+    target: AbstractModel, meta: dict[str, Any], data: Any, base_name: str | None
+) -> dict[str, Any]:
     """Return what a problem holds of its model's file and of the data."""
     findings = []
     names, means = meta.get("guessed_names"), meta.get("unused_means")
     if names is not None:
         findings.append(Finding.of(Kind.GUESSED_NAMES, names=names))
-    array = np.empty(0) if data is None else np.asarray(data)
+    stored = getattr(target, "visible_means", None) if base_name == "base-rate" else None
+    given = stored if data is None else data
+    array = np.empty(0) if given is None else np.asarray(given)
     count = int(((array == 0) | (array == 1)).sum()) if array.ndim == 1 else 0
     if count:
         rows = ROWS_OF_MEANS

@@ -22,6 +22,7 @@ from annealz.bases.abstract import AbstractBase
 from annealz.core.arrays import on_device
 from annealz.core.compiled import numbers_computed
 from annealz.core.failures import one_line
+from annealz.io.reading.budget import available_memory, size_text
 from annealz.io.storage.program import program_digest
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction, Offset
@@ -32,6 +33,7 @@ from annealz.models.parameters import Parameters
 __all__ = ["LogDensity"]
 
 _NUM_POINTS = 8
+_BYTES_PER_VARIABLE = 200  # of the points where a function is looked at, and their gradients
 BASES = ("auto", "laplace", "mixture", "pilot", "prior", "standard", "wide")
 
 
@@ -247,6 +249,12 @@ def _layout(dim: Any) -> tuple[Layout, Any]:
             f"{dim!r}."
         )
     if isinstance(dim, int | np.integer):
+        needed, free = _BYTES_PER_VARIABLE * int(dim), available_memory()
+        if needed > free:
+            raise ValueError(
+                f"dim = {int(dim):,} needs {size_text(needed)} of memory at the least, and {size_text(free)} "
+                "are free: take fewer variables."
+            )
         point = np.zeros(int(dim))
         return Layout.of(point), point
     try:
