@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.bases.choose import choose_base
-from annealz.engine import work
+from annealz.engine import run_program
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
@@ -115,7 +115,7 @@ def others(num_chains: int = 1000) -> list[dict]:
 def rows_of_rbms() -> list[dict]:
     """Seconds by fused steps, by XLA's, and of the bare products."""
     rows = []
-    choose = work.choose_fused
+    choose = run_program.choose_fused
     for name, num_chains, num_steps in CASES:
         model, _ = load_binary(name)
         path = GeometricPath(choose_base(model), model)
@@ -123,7 +123,7 @@ def rows_of_rbms() -> list[dict]:
         row = {"model": name, "chains": num_chains, "steps": num_steps}
         steps = {"fused": choose, "xla": lambda *_: None}
         for kind, chooser in steps.items():
-            work.choose_fused = chooser
+            run_program.choose_fused = chooser
             few = num_steps if kind == "fused" else num_steps // 5
             first, median = seconds(path, num_chains, few, 5 if kind == "fused" else 2)
             row[f"{kind} first"], row[kind] = first, median * num_steps / few
@@ -133,7 +133,7 @@ def rows_of_rbms() -> list[dict]:
         print(
             {k: v if isinstance(v, str | int) else round(v, 4) for k, v in row.items()}, flush=True
         )
-    work.choose_fused = choose
+    run_program.choose_fused = choose
     return rows
 
 

@@ -28,9 +28,9 @@ import distributed
 import numpy as np
 
 import annealz
-from annealz.engine.cluster import tasks
-from annealz.engine.cluster.cluster import Cluster
-from annealz.engine.cluster.connect import Tls, connected
+from annealz.engine import cluster as tasks
+from annealz.engine.cluster import Cluster
+from annealz.engine.connect import connected
 from annealz.testing import random_rbm
 from machine import machine
 
@@ -46,21 +46,21 @@ def seconds_of(num_steps: int, num_chains: int, client=None) -> tuple[float, flo
     return time.perf_counter() - began, float(run.log_weights.sum())
 
 
-def _travel(held: tasks.Held) -> tasks.Held:
-    return tasks.Held(held.blocks, [np.zeros(3)])
+def _travel(held: tasks.HeldBlock) -> tasks.HeldBlock:
+    return tasks.HeldBlock(held.block, np.zeros(3))
 
 
 def tasks_a_second(client, num_blocks: int, num_spans: int = 3) -> dict[str, float]:
     """Spans of a task a block: states kept, parts sent back."""
     cluster = Cluster(client)
-    block = [np.zeros(256, np.uint8)]
-    held = cluster.map(tasks.place, [block] * num_blocks)
-    cluster.gather(cluster.map(tasks.parts_of, held))
+    block = tasks.HeldBlock(np.zeros(256, np.uint8))
+    held = cluster.map(tasks.keep, [block] * num_blocks)
+    cluster.gather(cluster.map(tasks.part_of, held))
     spans = []
     for _ in range(num_spans):
         began = time.perf_counter()
         after = cluster.map(_travel, held)
-        cluster.gather(cluster.map(tasks.parts_of, after, priority=10))
+        cluster.gather(cluster.map(tasks.part_of, after, priority=10))
         held = after
         spans.append(time.perf_counter() - began)
     began = time.perf_counter()
@@ -91,7 +91,7 @@ def own_scheduler() -> Iterator[distributed.Client]:
         try:
             while not file.exists():
                 time.sleep(0.1)
-            with connected(str(file), Tls()) as client:
+            with connected(str(file)) as client:
                 yield client
         finally:
             for process in processes:
@@ -119,7 +119,7 @@ def main() -> None:
             if count == 0:
                 seconds, total = seconds_of(*given)
             else:
-                with connected(str(count), Tls()) as client:
+                with connected(str(count)) as client:
                     seconds, total = seconds_of(*given, client)
             found[name].append(seconds)
             sums.add(total)

@@ -49,7 +49,7 @@ def measured(model: str, num_calls: int) -> list[dict[str, Any]]:
     import jax
 
     import annealz
-    from annealz.engine.work import Work
+    from annealz.engine.run_program import RunProgram
     from annealz.pilots import survey_mixing
 
     calls, compiled, steps = [], [], []
@@ -76,8 +76,8 @@ def measured(model: str, num_calls: int) -> list[dict[str, Any]]:
     def sweeps_of_survey(path, kernel, stream, chains, population, betas, legs, *way):
         return sum(leg.num_sweeps for leg in legs) * len(chains), len(chains)
 
-    before = Work.advance, survey_mixing.visit
-    Work.advance = logged(before[0], steps_of_run)
+    before = RunProgram.advance, survey_mixing.visit
+    RunProgram.advance = logged(before[0], steps_of_run)
     survey_mixing.visit = logged(before[1], sweeps_of_survey)
     jax.monitoring.register_event_duration_secs_listener(listen)
     for seed in range(num_calls):
@@ -94,7 +94,7 @@ def measured(model: str, num_calls: int) -> list[dict[str, Any]]:
         calls.append(about | {"stages": stages})
         compiled.clear()
         steps.clear()
-    Work.advance, survey_mixing.visit = before
+    RunProgram.advance, survey_mixing.visit = before
     return calls
 
 

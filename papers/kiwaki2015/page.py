@@ -6,7 +6,7 @@ The page is written by hand except for what stands between `<!-- begin NAME -->`
 import re
 from pathlib import Path
 
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from results import Results
 from settings import model_label
 from tables import exact_line, sheets

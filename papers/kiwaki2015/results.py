@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.archive import load_archive, save_archive
 
 __all__ = ["COLUMNS", "Cell", "Key", "Results"]
 

@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 
 __all__ = ["Column", "Sheet"]
 

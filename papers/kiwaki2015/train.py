@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from annealz.cli.main import main as annealz
-from annealz.training.folder import TrainingFolder
+from annealz.training.job import training_store
 
 # One line a model: hidden units, algorithm, Gibbs steps, learning rate at the start and at the end
 # (None: fixed), weight decay.
@@ -45,9 +45,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="the model file (default: NAME.npz)")
     arguments = parser.parse_args()
     out = arguments.out or Path(f"{arguments.name}.npz")
-    folder = TrainingFolder.beside(out)
-    if folder.is_training():
-        words = ["resume", str(folder.path)]
+    store = training_store(out)
+    if store.holds_run:
+        words = ["resume", str(store.path)]
     else:
         words = command(arguments.name, out)
         words += [] if arguments.mnist is None else ["--mnist", arguments.mnist]

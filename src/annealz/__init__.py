@@ -1,13 +1,12 @@
 """annealz: log partition functions by annealed importance sampling.
 
-A name is imported when it is first asked for, so that `annealz --help` does not wait for JAX. Where the
-names live is written twice, for type checkers and for Python; a test compares the two.
+A name is imported when it is first asked for, so that `annealz --help` does not wait for JAX.
 """
 
 import sys
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from annealz.core.lazy_imports import later, listed_imports
 
 if TYPE_CHECKING:
     from annealz.api import estimate_log_z as estimate_log_z
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
     from annealz.diagnostics.status import Status as Status
     from annealz.diagnostics.two_sided import TwoSided as TwoSided
     from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided
-    from annealz.engine.progress import Progress as Progress
     from annealz.engine.anneal import anneal as anneal
-    from annealz.engine.cluster.lost import LostCluster as LostCluster
+    from annealz.engine.cluster import LostCluster as LostCluster
     from annealz.engine.observers import AbstractObserver as AbstractObserver
     from annealz.engine.observers import Expectation as Expectation
     from annealz.engine.observers import Slope as Slope
+    from annealz.engine.progress import Progress as Progress
     from annealz.engine.run import Run as Run
-    from annealz.io.registry.formats import FileFormat as FileFormat
-    from annealz.io.registry.schedules import ScheduleRule as ScheduleRule
+    from annealz.io.formats import FileFormat as FileFormat
+    from annealz.io.schedules import ScheduleRule as ScheduleRule
     from annealz.kernels import HAIS as HAIS
     from annealz.kernels import HMC as HMC
     from annealz.kernels import MALA as MALA
@@ -90,16 +89,16 @@ if TYPE_CHECKING:
     from annealz.pilots.survey import survey as survey
     from annealz.pilots.survey import survey_knots as survey_knots
     from annealz.pilots.survey_mixing import survey_mixing as survey_mixing
-    from annealz.results.bayes_factor import BayesFactor as BayesFactor
-    from annealz.results.bayes_factor import log_bayes_factor as log_bayes_factor
     from annealz.results.compare import compare_schedules as compare_schedules
     from annealz.results.conservative import Conservative as Conservative
     from annealz.results.conservative import conservative_log_z as conservative_log_z
     from annealz.results.entropy import Entropy as Entropy
     from annealz.results.likelihood import Likelihood as Likelihood
     from annealz.results.likelihood import log_likelihood as log_likelihood
-    from annealz.results.model_table import ModelTable as ModelTable
-    from annealz.results.model_table import compare_models as compare_models
+    from annealz.results.models import BayesFactor as BayesFactor
+    from annealz.results.models import ModelTable as ModelTable
+    from annealz.results.models import compare_models as compare_models
+    from annealz.results.models import log_bayes_factor as log_bayes_factor
     from annealz.schedules import Schedule as Schedule
     from annealz.schedules import decelerate as decelerate
     from annealz.schedules import gms13 as gms13
@@ -111,90 +110,21 @@ if TYPE_CHECKING:
 
     __version__: str
 else:
-    _NAMES = {
-        "core.rectified_units": "DReLUUnits ReLUUnits",
-        "core.units": "GaussianUnits",
-        "io.registry.formats": "FileFormat",
-        "io.registry.schedules": "ScheduleRule",
-        "diagnostics.along": "log_z_along",
-        "engine.anneal": "anneal",
-        "engine.progress": "Progress",
-        "bases": "AbstractBase BernoulliBase CategoricalBase GaussianBase GaussianMixtureBase "
-        "MixtureBase PriorBase",
-        "results.compare": "compare_schedules",
-        "results.conservative": "Conservative conservative_log_z",
-        "pilots.draws": "approximate_draws",
-        "results.entropy": "Entropy",
-        "methods.annealing.estimate": "Estimate",
-        "models.formats": "load_model load_trajectory model_record save_model save_rbm",
-        "diagnostics.islands": "judge_islands",
-        "kernels": "HAIS HMC MALA AbstractKernel BlockGibbs Clusters ColourGibbs GradientGibbs "
-        "RandomWalk UnitGibbs",
-        "results.likelihood": "Likelihood log_likelihood",
-        "api": "estimate_log_z resume",
-        "models": "DBM RBM AbstractModel BinaryQuadratic DiscreteDensity FactorGraph GaussianRBM Ising "
-        "LayeredRBM LogDensity Potts SoftmaxRBM SquareIsing exact_log_z exact_marginals exact_samples "
-        "from_dimod square_ising_log_z",
-        "models.from_numpyro": "from_numpyro",
-        "models.from_prior": "from_prior",
-        "models.from_pymc": "from_pymc",
-        "models.trajectory": "TrajectoryPath",
-        "engine.observers": "AbstractObserver Expectation Slope",
-        "paths": "AbstractPath GeometricPath TemperedPath",
-        "pilots.moment": "fit_moment_path",
-        "pilots.plan": "plan_schedule",
-        "methods.posterior": "Mean Posterior",
-        "results.bayes_factor": "BayesFactor log_bayes_factor",
-        "results.model_table": "ModelTable compare_models",
-        "methods.exchange.estimate": "ExchangeEstimate",
-        "engine.cluster.lost": "LostCluster",
-        "methods.exchange.exchange": "exchange",
-        "methods.nested.estimate": "NestedEstimate",
-        "methods.exchange.result": "Exchange",
-        "methods.method": "AbstractMethod",
-        "engine.run": "Run",
-        "schedules": "Schedule decelerate gms13 linear mixing sm08 varopt",
-        "diagnostics.status": "Status",
-        "pilots.survey": "survey survey_knots",
-        "pilots.survey_mixing": "survey_mixing",
-        "schedules.terrain": "Terrain",
-        "diagnostics.two_sided": "TwoSided judge_two_sided",
-    }
-    _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
-    _MODULES = {
-        "data": "training.data",
-        "plots": "views.plots",
-    }
+    _HOMES = listed_imports(__file__)
+    _attribute = later(__name__, _HOMES, {"data": "training.data", "plots": "views.plots"})
     __all__ = ["__version__", *_HOMES]
 
     def __getattr__(name: str) -> Any:
-        if name in _HOMES:
-            value = getattr(import_module(f"annealz.{_HOMES[name]}"), name)
-        elif name == "__version__":
-            from importlib.metadata import version
+        if name != "__version__":
+            return _attribute(name)
+        from importlib.metadata import version
 
-            value = version("annealz")
-        else:
-            value = _submodule(name)
-        globals()[name] = value
-        return value
-
-    def _submodule(name: str) -> ModuleType:
-        """A module of the package, which need not have been imported before."""
-        missing = AttributeError(f"module 'annealz' has no attribute {name!r}")
-        if name.startswith("_"):
-            raise missing
-        try:
-            return import_module(f"annealz.{_MODULES.get(name, name)}")
-        except ModuleNotFoundError as error:
-            if error.name != f"annealz.{name}":
-                raise
-            raise missing from None
+        return globals().setdefault(name, version("annealz"))
 
     def __dir__() -> list[str]:
         return sorted(__all__)
 
     if "IPython" in sys.modules:  # a notebook, perhaps
-        from annealz.views.show.inline import show_figures_inline
+        from annealz.views.html import show_figures_inline
 
         show_figures_inline()

@@ -1,6 +1,6 @@
 """The front door: log Z of a model by any method.
 
-    model, request  ->  plan  ->  runs  ->  estimate
+model, request  ->  plan  ->  runs  ->  estimate
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ import numpy as np
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.names import DEFAULT_SCHEDULE
-from annealz.engine.progress import Progress
 from annealz.engine.context import Context
+from annealz.engine.progress import Progress
 from annealz.io.store import Store
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.annealing.run import Observe
@@ -188,8 +188,10 @@ def resume(
     True
     """
     arguments = dict(locals())
-    method = Store(out).record().get("method")  # refuses what is not a run, before anything is begun
+    method = (
+        Store(out).record().get("method")
+    )  # refuses what is not a run, before anything is begun
     with Context.of(arguments, is_resumed=True) as context:
         chosen = find_method(method)
-        plan = context.restored(chosen.Plan, **arguments)
+        plan = context.restored(chosen.plan_type, **arguments)
         return context.finish(chosen.diagnose(plan, chosen.run(plan, context)))

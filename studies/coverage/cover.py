@@ -26,7 +26,7 @@ from annealz.core.random import derive_seed
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.two_sided import judge_two_sided
 from annealz.engine.anneal import anneal
-from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.archive import load_archive, save_archive
 from annealz.schedules.schedule import Schedule
 from cases import AGAIN, CASES, SEED, Case, Target
 from coverage_verdicts import COLUMNS, Outcome, write_page

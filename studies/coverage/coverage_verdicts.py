@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from annealz.io.storage.archive import load_archive, save_archive
-from annealz.io.storage.files import write_atomic
+from annealz.io.archive import load_archive, save_archive
+from annealz.io.files import write_atomic
 
 __all__ = ["COLUMNS", "Outcome", "Share", "Summary", "fill", "summarise", "write_page"]
 

@@ -6,7 +6,7 @@
 
 The likelihood is given with its prior, in JAX (`from_prior`). "equal" scales steps and chains of the
 default run by the same factor, so that a run costs as many evaluations, pilots included, as those of the
-peer with the smallest error. "nested" is `nested_log_z` with its defaults. Times are CPU seconds of one
+peer with the smallest error. "nested" is nested sampling with its defaults. Times are CPU seconds of one
 core, as those of the peers; the first run of a problem compiles, the others use its programs.
 """
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import annealz
 from annealz.core.devices import device_name, platform
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from annealz.models.exact_ising import CRITICAL_COUPLING
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import annealz
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from annealz.models.exact_ising import CRITICAL_COUPLING
 
 HERE = Path(__file__).parent

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from outcome import Outcome
 from quality_pairs import Pairs, Ratio, log_ratio, made_on, worse_p
 from quality_runs import CELLS, SCHEDULES, TRUSTED

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annealz.io.storage.archive import load_archive
+from annealz.io.archive import load_archive
 from race import COLUMNS, Key
 from significance import std_err
 

@@ -28,7 +28,7 @@ import numpy as np
 from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.core.weights import effective_sample_size, log_mean
-from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.archive import load_archive, save_archive
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
 from annealz.paths.geometric import GeometricPath

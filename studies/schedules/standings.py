@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from charts import write_charts
 from outcome import MEASURES, Outcome
 from significance import std_err

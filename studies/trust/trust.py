@@ -76,7 +76,7 @@ def run_problem(
         return len(missing)
     from annealz.core.random import derive_seed
     from annealz.core.versions import versions
-    from annealz.methods.annealing.log_z import estimate_log_z
+    from annealz.api import estimate_log_z
 
     model, exact = problem.build(uai)
     _end_line(file)

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from problems import FERROMAGNETS, TESTING, TUNING, Problem
 from trust import NUM_SEEDS, read_rows
 

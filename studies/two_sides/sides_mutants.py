@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from annealz.engine.anneal import anneal
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.exact import exact_samples
 from annealz.models.rbm import RBM

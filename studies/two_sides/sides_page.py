@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 from sides_mutants import MILD, MILD_CHAINS, MILD_STEPS, read_checks
 from sides_mutants import NUM_CHAINS as MUTANT_CHAINS
 from sides_mutants import NUM_STEPS as MUTANT_STEPS

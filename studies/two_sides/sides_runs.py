@@ -26,7 +26,7 @@ import numpy as np
 
 from annealz.core.random import derive_seed
 from annealz.engine.anneal import anneal
-from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.archive import load_archive, save_archive
 from annealz.kernels.gibbs import BlockGibbs
 from sides_statistics import log_means
 from sides_systems import SEED, system

@@ -8,7 +8,7 @@ from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.methods.exchange import advance as device
 from annealz.methods.exchange.advance import Ensembles
-from annealz.methods.exchange.folder import exchange_to_arrays
+from annealz.methods.exchange.arrays import exchange_to_arrays
 from annealz.methods.exchange.result import Exchange
 from annealz.paths import GeometricPath
 from annealz.testing import binary_states, random_rbm
@@ -18,6 +18,7 @@ BASE = BernoulliBase.from_logits([0.75, -1.5, 1.0, -0.25])
 PATH = GeometricPath(BASE, MODEL)
 BETAS = np.array([0.0, 0.25, 0.625, 1.0], np.float32)
 SMALL = {"num_rungs": 4, "num_ensembles": 11, "num_sweeps": 128}
+ASKED = {"method": "exchange", "num_rungs": 4, "num_ensembles": 11, "num_steps": 128}
 STATES = binary_states(4)
 
 

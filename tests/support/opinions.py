@@ -10,7 +10,7 @@ from annealz.engine.run import Run, Runs
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.second_opinion import compare_opinions
 from annealz.schedules import Schedule, linear
-from support.settings import anneal_settings
+from support.settings import annealing_plan
 
 
 def weights(log_z: float, variance: float = 0.04, size: int = 400, seed: int = 0) -> np.ndarray:
@@ -41,7 +41,7 @@ def pieces(
     """An estimate from parts: log Z of the first is 7 by default."""
     run = run_of(weights(5.0) if first is None else first, schedule)
     return Estimate(
-        anneal_settings(**settings), Runs(run), judge(run.log_weights), second_opinion=told
+        annealing_plan(**settings), Runs(run), judge(run.log_weights), second_opinion=told
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import typer
 
-from annealz.cli.main import _status, app
+from annealz.cli.main import app, run
 from support.places import ROOT
 
 PAGES = {
@@ -57,7 +57,7 @@ def run_page(page: str) -> dict:
                 exec(code, names)
         elif block.language == "console" and block.mark == "run":
             for words in commands(block.code):
-                assert _status(words) == 0, f"{place}: annealz {shlex.join(words)}"
+                assert run(words) == 0, f"{place}: annealz {shlex.join(words)}"
     return names
 
 

@@ -16,11 +16,11 @@ Programs = dict[str, str]
 
 
 @contextlib.contextmanager
-def lowered_programs(*platforms: str) -> Iterator[Programs]:
+def lowered_programs() -> Iterator[Programs]:
     """Record, by function, digests of its programs, each with the number of its products.
 
-    It is complete at the end of the context. Programs of JAX itself are left out. `platforms` are those to
-    lower for, instead of this process's.
+    It is complete at the end of the context. Programs of JAX itself are left out. Where the program for CUDA
+    is another one than that of this process, its digest follows after a stroke.
     """
     jax.clear_caches()
     lower, programs, texts = mlir.lower_jaxpr_to_module, {}, collections.defaultdict(set)
@@ -29,12 +29,10 @@ def lowered_programs(*platforms: str) -> Iterator[Programs]:
         result = lower(name, jaxpr, **options)
         source = str(jaxpr.jaxpr.debug_info.func_src_info)
         if "jax/_src" not in source:
-            other = (
-                lower(name, jaxpr, **options | {"platforms": platforms}) if platforms else result
-            )
-            text = mlir.module_to_string(other.module, enable_debug_info=False)
+            text = _text(result)
             if "stablehlo." in text:
-                texts[source.split()[0]].add(_entry(text))
+                entry, cuda = _entry(text), _cuda(lower, name, jaxpr, options)
+                texts[source.split()[0]].add(entry if cuda == entry else f"{entry}/{cuda}")
         return result
 
     mlir.lower_jaxpr_to_module = observed
@@ -43,6 +41,18 @@ def lowered_programs(*platforms: str) -> Iterator[Programs]:
     finally:
         mlir.lower_jaxpr_to_module = lower
         programs.update((name, " ".join(sorted(texts[name]))) for name in sorted(texts))
+
+
+def _cuda(lower: Any, name: str, jaxpr: Any, options: dict[str, Any]) -> str:
+    """Return the entry of the program for CUDA; a word where it cannot be lowered without a GPU."""
+    try:
+        return _entry(_text(lower(name, jaxpr, **options | {"platforms": ("cuda",)})))
+    except NotImplementedError:
+        return "none"
+
+
+def _text(lowered: Any) -> str:
+    return mlir.module_to_string(lowered.module, enable_debug_info=False)
 
 
 def _entry(text: str) -> str:

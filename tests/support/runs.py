@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
 from annealz.engine.observers import AbstractObserver, Slope
+from annealz.engine.progress import Progress
 from annealz.engine.run import Run
 from annealz.schedules import linear
 from support.systems import true_code

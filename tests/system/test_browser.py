@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import annealz
-from annealz.cli.main import _status
+from annealz.cli.main import run
 from annealz.results.compare import compare_schedules
 from annealz.testing import random_rbm
+from annealz.views.progress import Board, notebook_html
 from annealz.views.report import render_report
-from annealz.views.show.board import Board
-from annealz.views.show.notebook import board_html
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium")
@@ -104,8 +104,8 @@ def folder(tmp_path_factory) -> Path:
     """A report of each kind."""
     home, model = tmp_path_factory.mktemp("pages"), random_rbm(6, 10, 2.0, 1)
     both = annealz.estimate_log_z(model, num_steps=60, num_chains=200, two_sided=True)
-    settings = dataclasses.replace(both.settings, model=HOSTILE)
-    dataclasses.replace(both, settings=settings).report(home / "two-sided.html")
+    plan = dataclasses.replace(both.plan, model=HOSTILE)
+    dataclasses.replace(both, plan=plan).report(home / "two-sided.html")
     wild = random_rbm(8, 12, 3.0, 1)
     bad = annealz.estimate_log_z(
         wild, schedule="linear", base="uniform", num_steps=4, num_chains=200
@@ -218,13 +218,15 @@ def hostile(tmp_path_factory) -> dict[str, dict[str, Any]]:
     )
     told = dataclasses.replace(estimate.run, messages=(f"{IMAGE}; {IMAGE}",))
     estimate = dataclasses.replace(estimate, runs=estimate.runs._replace(forward=told))
-    exchange = annealz.estimate_log_z(file, method="exchange", num_rungs=5, num_ensembles=5, num_steps=64)
+    exchange = annealz.estimate_log_z(
+        file, method="exchange", num_rungs=5, num_ensembles=5, num_steps=64
+    )
     compared = compare_schedules(file, schedules=["linear", "sm08"], num_replicates=2, **BRIEF)
     first, *others = compared.contenders
     contenders = (dataclasses.replace(first, name=IMAGE), *others)
-    compared = dataclasses.replace(compared, contenders=contenders, messages=(IMAGE,))
-    board = Board()
-    board.label = board.note = board.gauge = IMAGE
+    compared = dataclasses.replace(compared, contenders=contenders, extra_messages=(IMAGE,))
+    board = Board(Console())
+    board.show(IMAGE, 1, 9, IMAGE)
     reports: dict[str, Any] = {"estimate": estimate, "exchange": exchange, "compare": compared}
     for name, options in {
         "estimate": ["--schedule", str(betas), "--chains", "60"],
@@ -232,7 +234,7 @@ def hostile(tmp_path_factory) -> dict[str, dict[str, Any]]:
     }.items():
         out = home / f"{name} {IMAGE}"
         for command in (["estimate", str(file), "--quiet", *options, "--out"], ["report"]):
-            assert _status([*command, str(out)]) == 0
+            assert run([*command, str(out)]) == 0
         reports[f"{name} by command"] = out / "report.html"
     cells = {
         **{name: reports[name] for name in ("estimate", "exchange", "compare")},
@@ -257,7 +259,7 @@ def report_of(result: Any) -> str:
 
 def cell_of(result: Any) -> str:
     """What a notebook makes of it: a page without a policy."""
-    shown = board_html(result) if isinstance(result, Board) else result._repr_html_()
+    shown = notebook_html(result) if isinstance(result, Board) else result._repr_html_()
     return f"<!DOCTYPE html><title>notebook</title><main>{shown}</main>"
 
 
@@ -308,7 +310,7 @@ def test_a_name_that_is_not_escaped_is_seen_and_stopped_by_the_policy(
     result = hostile["reports"][name]
     if isinstance(result, Path):
         result = annealz.resume(result.parent)
-    monkeypatch.setattr("annealz.views.report.page.escape", str)
+    monkeypatch.setattr("annealz.views.report.escape", str)
     text = render_report(result)
     assert {"ran", "elements"} <= runs(POLICY.sub("", text))
     assert "ran" not in runs(text)
@@ -316,8 +318,8 @@ def test_a_name_that_is_not_escaped_is_seen_and_stopped_by_the_policy(
 
 @pytest.mark.parametrize("name", [name for name in CELLS if name not in (*SILENT, "table", "tree")])
 def test_a_name_that_is_not_escaped_runs_in_a_notebook(hostile, runs, name, monkeypatch):
-    where = "notebook" if name == "progress" else "html"
-    monkeypatch.setattr(f"annealz.views.show.{where}.escape", str)
+    where = "progress" if name == "progress" else "html"
+    monkeypatch.setattr(f"annealz.views.{where}.escape", str)
     assert {"ran", "elements"} <= runs(cell_of(hostile["cells"][name]))
 
 

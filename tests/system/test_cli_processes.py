@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from annealz.io.storage.archive import load_archive
 from annealz.methods.annealing.log_z import resume
+
+from annealz.io.archive import load_archive
 from annealz.testing import default_seed
 from support.command import wait_for
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.io.storage.archive import load_archive
+from annealz.io.archive import load_archive
+from annealz.io.records import save_record
 from annealz.models.formats.load import read_model
 from annealz.testing import default_seed
 from support.command import refused, run, wait_for
@@ -94,7 +95,7 @@ def test_a_series_is_kept_and_estimated(capsys):
     status, out, _ = run(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL, "--series", 10)
     assert status == 0
     assert "m.training" in out
-    assert sorted(p.name for p in Path("m.training").glob("*.npz")) == [
+    assert sorted(p.name for p in Path("m.training").glob("0*.npz")) == [
         "000000010.npz",
         "000000020.npz",
         "000000030.npz",
@@ -142,7 +143,9 @@ def test_bad_input(capsys, arguments, words):
 
 def test_a_model_is_never_overwritten_without_force(capsys):
     Path("m.npz").write_bytes(b"mine")
-    assert "m.npz exists" in refused(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL)
+    assert "--force is needed to overwrite m.npz" in refused(
+        capsys, "train", "rows.npy", "-o", "m.npz", *SMALL
+    )
     assert Path("m.npz").read_bytes() == b"mine"
     assert run(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL, "--force")[0] == 0
     assert read_model("m.npz")[1]["name"] == "m"
@@ -150,7 +153,7 @@ def test_a_model_is_never_overwritten_without_force(capsys):
 
 def test_a_training_is_never_overwritten_without_force(capsys):
     Path("m.training").mkdir()
-    Path("m.training/training.json").write_text("{}")
+    Path("m.training/run.json").write_text("{}")
     Path("m.training/000000007.npz").touch()
     words = refused(capsys, "train", "rows.npy", "-o", "m.npz", *SMALL)
     assert "annealz resume m.training" in words
@@ -169,7 +172,7 @@ def test_a_disk_that_refuses_is_named_at_the_front_door(capsys, monkeypatch):
     def refuse(*_):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("annealz.training.folder.write_atomic", refuse)
+    monkeypatch.setattr("annealz.io.store.write_atomic", refuse)
     words = refused(capsys, "train", "nothing.npy", "-o", "m.npz", *SMALL)
     assert "Read-only file system" in words
 
@@ -185,7 +188,7 @@ def test_without_a_network_one_sentence_says_so(capsys, tmp_path, monkeypatch):
 
 def test_a_training_has_no_picture(capsys):
     Path("m.training").mkdir()
-    Path("m.training/training.json").write_text("{}")
+    save_record("m.training/run.json", {"method": "training"})
     assert "leave out --plot" in refused(capsys, "resume", "m.training", "--plot", "a.png")
 
 
@@ -213,7 +216,7 @@ def test_sigkill_then_resume_gives_the_same_bytes(tmp_path: Path):
     Path("whole").mkdir()
     whole = long("whole/m", updates, "--quiet")
     killed = long("m", updates, "--quiet", "--checkpoint-seconds", "0.1")
-    checkpoint = Path("m.training/checkpoint.npz")
+    checkpoint = Path("m.training/checkpoint-training.npz")
     for attempt in range(2):
         wait_for(checkpoint, killed)
         time.sleep(moments.uniform(0, 0.4))
@@ -225,7 +228,7 @@ def test_sigkill_then_resume_gives_the_same_bytes(tmp_path: Path):
             _, meta = load_archive(checkpoint)
             assert 0 < meta["step"] < updates
             killed = start("resume", "m.training", "--quiet")
-    if Path("m.training/checkpoint.npz").exists():  # the second kill came in time
+    if Path("m.training/checkpoint-training.npz").exists():  # the second kill came in time
         last = start("resume", "m.training", "--json", "--quiet")
         out, err = last.communicate()
         assert last.returncode == 0, err
@@ -241,7 +244,7 @@ def test_sigkill_then_resume_gives_the_same_bytes(tmp_path: Path):
 
 def test_ctrl_c_is_answered_with_the_command_that_resumes():
     process = long("m", 100_000_000, "--checkpoint-seconds", "0.2")
-    wait_for(Path("m.training/checkpoint.npz"), process)
+    wait_for(Path("m.training/checkpoint-training.npz"), process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)  # a training of hours: it did not go on to its end
     assert process.returncode == 130, err

@@ -10,7 +10,7 @@ import pytest
 
 import annealz
 from annealz.cli.main import main
-from annealz.core import kept_programs as programs
+from annealz.core import compilation_cache as programs
 from annealz.testing import random_rbm
 from support.imports import annealz_in_a_process, imported
 

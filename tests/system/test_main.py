@@ -13,7 +13,7 @@ import annealz
 from annealz.cli.main import app
 from annealz.cli.show import show_result
 from annealz.core.names import packaged_models
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from support.imports import HEAVY, annealz_in_a_process, imported
 
 COMMANDS = typer.main.get_command(app).commands  # pyright: ignore

@@ -185,7 +185,7 @@ def test_its_files_are_read_as_safely_as_others(capsys, model, plugin, monkeypat
     Path("odd.rbmtxt").write_text("rbm")
     words = refused(capsys, "estimate", "odd.rbmtxt")
     assert f"the file format 'rbmtxt' of {PACKAGE} failed: IndexError" in words
-    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 12800)
+    monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 12800)
     assert "100 bytes are all that the free memory allows" in refused(
         capsys, "estimate", "model.rbmtxt"
     )

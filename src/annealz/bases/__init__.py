@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from annealz.core.later import later
+from annealz.core.lazy_imports import later, listed_imports
 
 if TYPE_CHECKING:
     from annealz.bases.abstract import AbstractBase as AbstractBase
@@ -14,16 +14,4 @@ if TYPE_CHECKING:
     from annealz.bases.mixture import MixtureBase as MixtureBase
     from annealz.bases.prior import PriorBase as PriorBase
 else:
-    __getattr__ = later(
-        __name__,
-        {
-            "abstract": "AbstractBase",
-            "bernoulli": "BernoulliBase",
-            "categorical": "CategoricalBase",
-            "choose": "choose_base",
-            "gaussian": "GaussianBase",
-            "gaussian_mixture": "GaussianMixtureBase",
-            "mixture": "MixtureBase",
-            "prior": "PriorBase",
-        },
-    )
+    __getattr__ = later(__name__, listed_imports(__file__))

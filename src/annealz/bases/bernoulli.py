@@ -72,7 +72,7 @@ class BernoulliBase(AbstractBase):
             raise ValueError(
                 f"base means must lie strictly between 0 and 1, got {array[wrong][0]:g} at unit "
                 f"{int(np.argmax(wrong))} ({int(wrong.sum())} of {array.size}): smooth them, or "
-                "build the base from data with BernoulliBase.from_data."
+                "give the data themselves."
             )
         return cls(on_device(np.log(array) - np.log1p(-array)), name)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase, smoothed_means, smoothed_rates
 from annealz.bases.mixture import MixtureBase
+from annealz.core.errors import InputError
 from annealz.core.names import BASES
 
 __all__ = ["choose_base", "choose_named", "named_bases"]
@@ -40,8 +41,8 @@ def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto"
     """
     if isinstance(base, BernoulliBase | MixtureBase):
         if data is not None:
-            raise ValueError(
-                "data serve to build a base, and a base is given: leave one of them out."
+            raise InputError(
+                "data", "serve to build a base, and a base is given", remedy="leave one of them out"
             )
         return base
     if base == "fitted":
@@ -49,18 +50,19 @@ def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto"
             "the base fitted is found by pilots, of an estimate: name another one here."
         )
     if base not in BASES:
-        raise ValueError(f"unknown base {base!r}: choose one of {', '.join(BASES)}.")
+        raise InputError("base", f"must be one of {', '.join(BASES)}", base)
     if data is not None and base not in ("auto", "base-rate"):
-        raise ValueError(f"data serve the base-rate base only, got base {base!r}.")
+        raise InputError("data", f"serve the base-rate base only, and the base is {base}")
     means = _means(model, data)
     if base in ("uniform", "visible-bias"):
         return named_bases(model)[base]()
     if base == "auto" and means is None:
         return named_bases(model)["visible-bias"]()
     if means is None:
-        raise ValueError(
-            "the base-rate base needs the training data or their means, and this model file "
-            "carries none: give data, or choose the base visible-bias or uniform."
+        raise InputError(
+            "",
+            "the base-rate base needs the training data or their means, and this model file carries none",
+            remedy="give {data}, or choose the base visible-bias or uniform",
         )
     return BernoulliBase.from_means(means)
 
@@ -92,9 +94,9 @@ def choose_named(
         chosen = options[next(iter(options)) if base == "auto" else base]()
     else:
         names = ", ".join(("auto", *options))
-        raise ValueError(f"base must be a {kind.__name__} or one of {names}, got {base!r}.")
+        raise InputError("base", f"must be a {kind.__name__} or one of {names}", base)
     if data is not None:
-        raise ValueError(
-            "data serve to build a base rate, which this model has not: leave them out."
+        raise InputError(
+            "data", "serve to build a base rate, which this model has not", remedy="leave them out"
         )
     return chosen

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.random import Bits
-from annealz.io.storage.program import program_digest
+from annealz.io.fingerprint import program_digest
 
 __all__ = ["PriorBase"]
 

@@ -20,7 +20,7 @@ from annealz.cli.options import (
     shared,
 )
 from annealz.cli.run import chains_of, drop_scratch, end, open_client, resume_run, run_estimate
-from annealz.cli.show import check_outputs, sheet_of, with_log10
+from annealz.cli.show import check_outputs, with_log10
 from annealz.core.errors import InputError
 from annealz.methods.annealing.request import AnnealingRequest
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["resuming_command"]
 
-_MOST_ROWS = 40  # of a posterior
 _RUN = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
 
 
@@ -50,16 +49,15 @@ _RUN = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "q
 )
 def estimate(options: Options) -> None:
     """Estimate log Z of MODEL."""
-    from annealz.methods.annealing.advice import next_command
     from annealz.models.formats.naming import MappedFile
 
     check_outputs(options)
     model = _with_evidence(MappedFile.of(options.model, options.map), options)
     with open_client(options) as client:
         result, store = run_estimate(options, client, model=model)
-    sheet = sheet_of(result, "log Z")
+    sheet = result.sheet()
     sheet = with_log10(sheet) if options.log10 else sheet
-    end(options, sheet, [(result, store)], next_command(result))
+    end(options, sheet, [(result, store)], sheet.next_command)
 
 
 def _with_evidence(model: str, options: Options) -> str:
@@ -114,8 +112,6 @@ def evidence(options: Options) -> None:
     Of one model the posterior means are shown too, of several a table, the best first. Several models have
     seeds that follow each other, so that their errors are independent, and folders of their own in --out.
     """
-    from annealz.methods.annealing.advice import next_command
-
     models, names, out = options.models, _names(options.models), options.out
     if len(models) > 1 and (options.plot is not None or options.report is not None):
         raise ValueError("--plot and --report are of one model: leave them out, or give one model.")
@@ -134,47 +130,32 @@ def evidence(options: Options) -> None:
             drop_scratch(store)
         raise
     if len(results) == 1:
-        result, _ = results[0]
-        end(options, _with_posterior(result), results, next_command(result))
+        sheet = _with_posterior(results[0][0])
+        end(options, sheet, results, sheet.next_command)
         return
     estimates = dict(zip(names, (result for result, _ in results), strict=True))
     end(options, _sheet_of_several(estimates), results)
 
 
-def _with_posterior(result: Any) -> Sheet:
+def _with_posterior(estimate: Any) -> Sheet:
     """Return the sheet of an estimate, with the means of its posterior."""
-    from annealz.diagnostics.sheet import Table
-
-    sheet, posterior = sheet_of(result, "log Z"), result.posterior
+    sheet, posterior = estimate.sheet(), estimate.posterior
     if posterior is None:
         return sheet
-    rows = posterior.table()
-    more = [("…", f"{len(rows) - _MOST_ROWS:,} more", "", "")] if len(rows) > _MOST_ROWS else []
-    table = Table(posterior.headings(), (*rows[:_MOST_ROWS], *more))
     record = {**sheet.record, "posterior": posterior.to_dict()}
-    return dataclasses.replace(sheet, table=table, record=record)
+    return dataclasses.replace(sheet, table=posterior.sheet().table, record=record)
 
 
 def _sheet_of_several(estimates: dict[str, Any]) -> Sheet:
     """Return the sheet of a table of models; its record holds all of every estimate."""
-    from annealz.results.model_table import compare_models
+    from annealz.results.models import compare_models
 
-    models = compare_models(estimates)
-    reasons = tuple(
-        one
-        if one.reason is None
-        else dataclasses.replace(
-            one, reason=estimates[one.name].to_dict()["messages"][0].rstrip(".")
-        )
-        for one in models.evidences
-    )
-    sheet = sheet_of(dataclasses.replace(models, evidences=reasons), "best model")
-    for row in sheet.record["models"]:
-        estimate = estimates[row["model"]]
-        posterior = estimate.posterior
-        own = {} if posterior is None else {"posterior": posterior.to_dict()}
-        row |= {**estimate.to_dict(), **row, **own}
-    return sheet
+    sheet = compare_models(estimates).sheet()
+    models = [
+        {**_with_posterior(estimates[row["model"]]).to_dict(), **row}
+        for row in sheet.record["models"]
+    ]
+    return dataclasses.replace(sheet, record={**sheet.record, "models": models})
 
 
 def _names(models: list[str]) -> list[str]:
@@ -203,7 +184,6 @@ def entropy(options: Options) -> None:
     Of RBMs it is that of the visible units, of Ising, Potts and deep models that of all units, of densities
     the differential one.
     """
-    from annealz.methods.annealing.advice import next_command
     from annealz.models.formats.load import load_model
 
     check_outputs(options)
@@ -211,11 +191,11 @@ def entropy(options: Options) -> None:
     with open_client(options) as client:
         estimate, store = chains_of(options, client, model, resuming_command(options))
     try:
-        sheet = sheet_of(estimate.entropy(), "entropy")
+        sheet = estimate.entropy().sheet()
     except ValueError:
         drop_scratch(store)
         raise
-    again = None if options.run is not None else next_command(estimate)
+    again = estimate.sheet().next_command if options.run is None else None
     end(options, sheet, [(estimate, store)], again)
 
 
@@ -244,9 +224,9 @@ def resume(options: Options) -> None:
     """Resume the run or training in FOLDER; the result is the same as without the interruption."""
     from annealz.io.store import Store
     from annealz.models.formats.load import load_model
-    from annealz.training.folder import TrainingFolder
 
-    if TrainingFolder(options.folder).is_training():
+    store = Store(options.folder)
+    if store.method == "training":
         from annealz.cli.tools import resume_training
 
         for name in ("plot", "report", "model", "cluster"):
@@ -255,13 +235,11 @@ def resume(options: Options) -> None:
         resume_training(options)
         return
     check_outputs(options)
-    Store(
-        options.folder
-    ).record()  # a folder that cannot be resumed is refused before workers start
+    store.record()  # a folder that cannot be resumed is refused before workers start
     model = None if options.model is None else load_model(options.model)
     with open_client(options) as client:
         result, store = resume_run(options.folder, options, client, model)
-    end(options, sheet_of(result, "log Z"), [(result, store)])
+    end(options, result.sheet(), [(result, store)])
 
 
 @command(
@@ -285,18 +263,16 @@ def report(options: Options) -> None:
 
     It holds the number with its error and status, pictures, the cost, and the command that reproduces it.
     """
+    from annealz.api import resume as read_run
     from annealz.io.store import Store
-    from annealz.training.folder import TrainingFolder
+    from annealz.views.report import check_report
 
     store = Store(options.run)
-    if TrainingFolder(options.run).is_training():
+    if store.method == "training":
         raise ValueError(
             f"{options.run} holds a training, which has no report: give the folder of a run."
         )
     store.check_done()
-    from annealz.api import resume
-    from annealz.views.report import check_report
-
     path = check_report(store.report if options.out is None else options.out)
-    resume(options.run).report(path)
+    read_run(options.run).report(path)
     print(f"report: {path}")

@@ -10,8 +10,8 @@ from typing import Any
 from rich.markup import escape
 from typer.core import TyperCommand
 
-from annealz.io.registry.formats import FORMATS, suffixes
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.formats import FORMATS, suffixes
+from annealz.io.schedules import SCHEDULES
 
 __all__ = ["Command", "show_no_types"]
 

@@ -18,10 +18,11 @@ from annealz.cli.run import (
     open_client,
     settle,
 )
-from annealz.cli.show import sheet_of, show_sheet
+from annealz.cli.show import show_sheet
+from annealz.core import interrupts
 from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
-from annealz.io.storage.files import write_atomic
+from annealz.io.files import write_atomic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +89,8 @@ def likelihood(options: Options) -> None:
     with open_client(options) as client:
         estimate, store = chains_of(options, client, model, go_on)
     try:
-        with show_progress(options.quiet or not options.conservative) as progress:
+        is_quiet = options.quiet or not options.conservative
+        with interrupts.awaiting(), show_progress(is_quiet) as progress:
             result = log_likelihood(
                 model,
                 examples.rows,
@@ -97,7 +99,8 @@ def likelihood(options: Options) -> None:
                 data_name=examples.name,
                 on_progress=progress,
             )
-        sheet = sheet_of(result, "log-likelihood")
+            interrupts.check()
+        sheet = result.sheet()
         show_sheet(sheet, options.as_json)
         if options.per_example is not None:
             _save_table(result.log_likelihoods, options.per_example, examples.labels)

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -18,10 +18,9 @@ from annealz.cli import estimate, likelihood, tools  # noqa: F401 - they registe
 from annealz.cli.help import Command, show_no_types
 from annealz.cli.options import COMMANDS
 from annealz.cli.plain import speak_plainly
-from annealz.cli.signals import answer_signals, status_at_end
-from annealz.core.errors import InputError
-from annealz.core.kept_programs import keep_programs
-from annealz.diagnostics.findings import in_options, option_of
+from annealz.cli.signals import answer_signals, leave
+from annealz.core import interrupts
+from annealz.core.compilation_cache import keep_programs
 
 __all__ = ["app", "main"]
 
@@ -32,13 +31,6 @@ class _Group(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         show_no_types(self, ctx)
         super().format_help(ctx, formatter)
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:  # of which typer says nothing
-            print(_INTERRUPTED, file=sys.stderr)
-            raise typer.Exit(130) from None
 
 
 app = typer.Typer(
@@ -69,7 +61,7 @@ def _options(
     pass
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
     speak_plainly()
     if arguments is None:
@@ -78,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     status = run(sys.argv[1:] if arguments is None else list(arguments))
     if arguments is None:
         gc.freeze()  # the interpreter would look for cycles in all of JAX once more, for a second
-    sys.exit(status_at_end(status))
+    leave(status)
 
 
 def run(arguments: list[str]) -> int:
@@ -87,45 +79,32 @@ def run(arguments: list[str]) -> int:
         status = int(_group()(arguments, prog_name="annealz", standalone_mode=False) or 0)
         sys.stdout.flush()
         return status
-    except (KeyboardInterrupt, typer.Abort):
-        print(_INTERRUPTED, file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        return _unheard()
-    except SystemExit as error:  # rich and typer answer a broken pipe so
-        if isinstance(error.__context__, BrokenPipeError):
-            return _unheard()
-        raise
-    except MemoryError:
+    except BaseException as error:
+        if interrupts.is_asked() or isinstance(error, KeyboardInterrupt | typer.Abort):
+            print(_INTERRUPTED, file=sys.stderr)
+            return 130
+        return _refused(error)
+
+
+def _refused(error: BaseException) -> int:
+    """Say in one line what is wrong with the input; an error of annealz itself is raised."""
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+        return _unheard()  # rich and typer answer it by SystemExit
+    if isinstance(error, MemoryError):
         return _fail("not enough memory: take fewer chains or smaller batches.")
-    except InputError as error:
-        return _fail(error.written(_written))
-    except (ValueError, OSError) as error:
+    if isinstance(error, ValueError | OSError):
         return _fail(str(error))
-    except Exception as error:
-        usage = getattr(error, "format_message", None)  # typer's usage errors
-        if usage is None:
-            raise
-        command = getattr(getattr(error, "ctx", None), "command_path", "annealz")
-        return _fail(f"{usage().rstrip('.')}: see '{command} --help'.") if usage() else 0
+    usage = getattr(error, "format_message", None)  # typer's usage errors
+    if usage is None:
+        raise error
+    command = getattr(getattr(error, "ctx", None), "command_path", "annealz")
+    return _fail(f"{usage().rstrip('.')}: see '{command} --help'.") if usage() else 0
 
 
 @functools.cache
 def _group() -> Any:
     """Make all commands, once: typer takes longer for it than most of them to refuse their input."""
     return typer.main.get_command(app)
-
-
-def _written(name: str) -> str:
-    """Write a parameter, or one with a value, as the command line does."""
-    name, equals, value = name.partition("=")
-    if name == "model":
-        return "MODEL"
-    return (
-        in_options(name, {"True": True, "False": False}.get(value, value))
-        if equals
-        else option_of(name)
-    )
 
 
 def _unheard() -> int:

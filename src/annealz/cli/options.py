@@ -16,9 +16,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument
 
+from annealz.core.errors import InputError
 from annealz.core.names import BASES, DEFAULT_MODEL, KERNELS, MARGINALS, METHODS, packaged_models
-from annealz.diagnostics.findings import option_of
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.diagnostics.findings import in_options, option_of
+from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.exchange.request import ExchangeRequest
 from annealz.methods.nested.request import NestedRequest
@@ -69,7 +70,10 @@ def command(
 
     def register(function: Callable[[Options], None]) -> Callable[[Options], None]:
         def run(context: typer.Context, **values: Any) -> None:
-            function(Options(context=context, **values))
+            try:
+                function(Options(context=context, **values))
+            except InputError as error:
+                raise ValueError(error.written(lambda name: _written(name, context))) from error
 
         first = inspect.Parameter(
             "context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
@@ -82,6 +86,18 @@ def command(
         return function
 
     return register
+
+
+def _written(name: str, context: typer.Context) -> str:
+    """Write a parameter, or one with a value, as this command does."""
+    name, equals, value = name.partition("=")
+    if equals:
+        return in_options(name, {"True": True, "False": False}.get(value, value))
+    for parameter in context.command.params:
+        if parameter.name == name:
+            is_argument = isinstance(parameter, TyperArgument)
+            return str(parameter.metavar) if is_argument else parameter.opts[-1]
+    return option_of(name)
 
 
 def option(

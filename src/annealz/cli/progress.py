@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from annealz.views.show.board import Board, report_labelled_to, report_to
-from annealz.views.show.live import live_board
+from annealz.views.progress import Board, live_board, report_labelled_to, report_to
 
 if TYPE_CHECKING:
     from annealz.engine.progress import Progress
@@ -51,7 +50,7 @@ def show_training(quiet: bool) -> Iterator[Callable[[TrainingProgress], None] | 
             error, likelihood = now.fitness
             note = f"error {error:.4f}  pseudo-likelihood {likelihood:.1f}{speed}"
             assert board is not None
-            board.update("training", now.num_done, now.num_updates, note=note)
+            board.show("training", now.num_done, now.num_updates, note)
 
         yield None if board is None else update
 
@@ -63,6 +62,6 @@ def show_enumeration(quiet: bool) -> Iterator[Callable[[float], None] | None]:
 
         def update(done: float) -> None:
             assert board is not None
-            board.update("enumerating", round(1000 * done), 1000)
+            board.show("enumerating", round(1000 * done), 1000)
 
         yield None if board is None else update

@@ -16,6 +16,7 @@ import typer
 from annealz.cli.options import Options, given_names, request_options
 from annealz.cli.progress import show_enumeration, show_progress
 from annealz.cli.show import save_pages, show_sheet
+from annealz.core import interrupts
 from annealz.core.errors import InputError
 from annealz.core.names import METHODS
 
@@ -45,8 +46,8 @@ def open_client(options: Options) -> Iterator[Any]:
     if options.cluster is None:
         yield None
         return
-    from annealz.engine.cluster.connect import connected
-    from annealz.engine.cluster.lost import LostCluster
+    from annealz.engine.cluster import LostCluster
+    from annealz.engine.connect import connected
 
     with connected(options.cluster) as client:
         if not options.quiet:
@@ -136,10 +137,11 @@ def chains_of(options: Options, client: Any, model: Any, go_on: str) -> tuple[An
 @contextlib.contextmanager
 def _ending(store: Store | None, go_on: str) -> Iterator[None]:
     """Say how to go on after an interruption or without a cluster; drop the scratch of bad input."""
-    from annealz.engine.cluster.lost import LostCluster
+    from annealz.engine.cluster import LostCluster
 
     try:
-        yield
+        with interrupts.awaiting():
+            yield
     except KeyboardInterrupt:
         raise interrupted(store, go_on) from None
     except LostCluster as error:
@@ -153,7 +155,9 @@ def _ending(store: Store | None, go_on: str) -> Iterator[None]:
         raise
 
 
-def interrupted(store: Store | None, go_on: str, *, is_kept: bool = False) -> typer.Exit:
+def interrupted(
+    store: Store | None, go_on: str = "annealz resume", *, is_kept: bool = False
+) -> typer.Exit:
     """Say how to go on, if the folder holds a checkpoint or is to be kept; exit status 130."""
     if is_kept or _has_progress(store):
         print(f"annealz: interrupted; resume with: {_resuming(store, go_on)}", file=sys.stderr)

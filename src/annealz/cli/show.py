@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -24,7 +25,6 @@ __all__ = [
     "open_console",
     "save_figure",
     "save_pages",
-    "sheet_of",
     "show_rows",
     "show_sheet",
     "show_table",
@@ -60,28 +60,6 @@ def open_console() -> Console:
     return console if console.is_terminal else Console(width=_WIDE, file=cast(IO[str], _Stripped()))
 
 
-def sheet_of(result: Any, headline: str) -> Sheet:
-    """Return what a result shows; `headline` is the label of the row that matters."""
-    from annealz.diagnostics.sheet import Sheet
-    from annealz.diagnostics.sheet import Table as Cells
-
-    if hasattr(result, "sheet"):
-        return result.sheet()
-    rows = tuple(result.rows())
-    table = None
-    if hasattr(result, "headings"):
-        table = Cells(result.headings(), tuple(result.table()))
-    return Sheet(
-        name=type(result).__name__,
-        headline=next((row for row in rows if row[0] == headline), rows[0]),
-        rows=rows,
-        status=getattr(result, "status", None),
-        notes=getattr(result, "notes", result.messages),
-        table=table,
-        record=result.to_dict(),
-    )
-
-
 def show_sheet(sheet: Sheet, as_json: bool, next_command: str | None = None) -> None:
     """Print a sheet, as one JSON object or as a table with its headline in bold.
 
@@ -90,7 +68,7 @@ def show_sheet(sheet: Sheet, as_json: bool, next_command: str | None = None) -> 
     from annealz.diagnostics.findings import in_options, messages_of
 
     if as_json:
-        print(json.dumps(sheet.record, allow_nan=False))
+        print(json.dumps(sheet.to_dict(), allow_nan=False))
         return
     console = open_console()
     show_rows(console, sheet.rows, sheet.headline[0])
@@ -138,17 +116,15 @@ def _show_messages(console: Console, messages: Iterable[str]) -> None:
 
 def with_log10(sheet: Sheet) -> Sheet:
     """Return the sheet with log10 Z too."""
-    import dataclasses
-
     names = {"log10_z": "log_z", "log10_std_err": "std_err", "exact_log10_z": "exact_log_z"}
-    values = {new: sheet.record.get(old) for new, old in names.items()}
-    values = {new: None if v is None else v / math.log(10) for new, v in values.items()}
+    known = {new: sheet.record.get(old) for new, old in names.items()}
+    values = {name: None if v is None else v / math.log(10) for name, v in known.items()}
     error, exact = values["log10_std_err"], values["exact_log10_z"]
     text = f"{values['log10_z']:.5f} ± " + ("unknown" if error is None else f"{error:.5f}")
     text += "" if exact is None else f" (exact {exact:.5f})"
     place = 1 + [label for label, _ in sheet.rows].index("log Z")
     rows = (*sheet.rows[:place], ("log10 Z", text), *sheet.rows[place:])
-    return dataclasses.replace(sheet, rows=rows, record=sheet.record | values)
+    return dataclasses.replace(sheet, rows=rows, record={**sheet.record, **values})
 
 
 def check_outputs(options: Options) -> None:

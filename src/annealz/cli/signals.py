@@ -1,110 +1,81 @@
 """Ctrl-C and a polite kill, as the command line answers them.
 
-SIGINT     KeyboardInterrupt, once: the run saves a checkpoint and says how to go on; status 130
+SIGINT     once: a run saves a checkpoint and says how to go on; status 130
 SIGTERM    the same, with status 143
 again      the process ends at once and says nothing; files are written whole or not at all, so that the
            folder is as it was after the last checkpoint
 
-The exception is raised at the next line of annealz's own code. Inside NumPy and JAX it may be lost, where
-they clear up, or come out as another error. Where no such line comes for a second, as in a download, it is
-raised all the same, but not in an import. When the command is over, a signal changes its status no more.
+A thread hears of signals, because Python's own handlers wait for the main thread, which may import, compile
+or compute for long; and an exception raised where the main thread happens to be may crash JAX. While work
+is under way that can save what it has, the thread sets the flag that it asks about (`core/interrupts.py`);
+else nothing would be lost, and the process ends. When the command is over, a signal changes nothing.
 """
 
-import atexit
 import os
 import signal
+import socket
 import sys
 import threading
-from types import FrameType
-from typing import Any
+from typing import NoReturn
 
-__all__ = ["answer_signals", "status_at_end"]
+from annealz.core import interrupts
+
+__all__ = ["answer_signals", "leave"]
 
 _STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
-_SHOW_CURSOR = "\x1b[?25h"  # a live bar hides it
-_PATIENCE = 1.0  # seconds
-_ALARM = getattr(signal, "SIGALRM", None)  # not on Windows
-_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
-_NOT_THERE = {  # typer calls them, and ends without a word on what they raise
-    os.path.join(os.path.dirname(__file__), name)
-    for name in ("signals.py", "main.py", "options.py")
-}
+_SHOW_CURSOR = b"\x1b[?25h"  # a live bar hides it
 
 _received: list[int] = []
-_at_end: list[int] = []
+_over = threading.Event()
 
 
 def answer_signals() -> None:
-    """From now on, until the process ends, in the main thread."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if is_main and signal.getsignal(signal.SIGINT) is not _answer:
-        for number in _STATUS:
-            signal.signal(number, _answer)
-        if _ALARM is not None:
-            signal.signal(_ALARM, _insist)
-        atexit.register(_ignore)  # the first, and so the last that is done
+    """Answer signals from now on, until the process ends."""
+    if signal.getsignal(signal.SIGINT) is _ignore:
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    for number in _STATUS:
+        signal.signal(number, _ignore)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(reader, writer), daemon=True).start()
 
 
-def status_at_end(status: int) -> int:
-    """The exit status of a command that ended so: 143 where it was SIGTERM that interrupted it."""
-    if status == _STATUS[signal.SIGINT] and _received:
+def _ignore(*_: object) -> None:
+    """Leave a signal to the thread."""
+
+
+def _listen(reader: socket.socket, _: socket.socket) -> None:
+    while True:
+        number = reader.recv(1)[0]
+        if number not in _STATUS or _over.is_set():
+            continue
+        _received.append(number)
+        is_first = len(_received) == 1
+        interrupts.ask()
+        if is_first and interrupts.is_awaited():
+            continue
+        if is_first:
+            os.write(2, b"annealz: interrupted.\n")
+        _exit(_STATUS[signal.Signals(_received[0])])
+
+
+def leave(status: int) -> NoReturn:
+    """End the process; at once after an interruption, when threads of JAX may still be at work."""
+    _over.set()
+    if not _received:
+        sys.exit(status)
+    if status == _STATUS[signal.SIGINT]:
         status = _STATUS[signal.Signals(_received[0])]
-    _at_end.append(status)
-    return status
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # nobody reads it
+            continue
+    _exit(status)
 
 
-def _answer(number: int, frame: FrameType | None) -> None:
-    _received.append(number)
-    if not _at_end and len(_received) == 1:
-        sys.settrace(_at_call)
-        while frame is not None:
-            if _is_ours(frame):
-                frame.f_trace = _at_line
-            frame = frame.f_back
-        _wake_in(_PATIENCE)
-        return
-    if sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
-    os._exit(_at_end[0] if _at_end else _STATUS[signal.Signals(number)])
-
-
-def _at_call(frame: FrameType, event: str, argument: Any) -> Any:
-    return _at_line if _is_ours(frame) else None
-
-
-def _at_line(frame: FrameType, event: str, argument: Any) -> Any:
-    if event != "line" or _at_end:
-        return _at_line
-    sys.settrace(None)
-    _wake_in(0)
-    raise KeyboardInterrupt
-
-
-def _insist(_: int, frame: FrameType | None) -> None:
-    if _at_end or sys.gettrace() is not _at_call:
-        return
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            _wake_in(_PATIENCE)
-            return
-        frame = frame.f_back
-    sys.settrace(None)
-    raise KeyboardInterrupt
-
-
-def _wake_in(seconds: float) -> None:
-    """Let `_insist` be called then; never with 0."""
-    if _ALARM is not None:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def _is_ours(frame: FrameType) -> bool:
-    file = frame.f_code.co_filename
-    return file.startswith(_OURS) and file not in _NOT_THERE
-
-
-def _ignore() -> None:
-    """All is done but to take Python down, which would answer in its own way."""
-    for number in (*_STATUS, _ALARM):
-        if number is not None:
-            signal.signal(number, signal.SIG_IGN)
+def _exit(status: int) -> NoReturn:
+    if os.isatty(2):
+        os.write(2, _SHOW_CURSOR)
+    os._exit(status)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
 from importlib import metadata
@@ -17,14 +17,13 @@ import typer
 
 from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
 from annealz.cli.progress import show_labelled_progress, show_progress, show_training
-from annealz.cli.run import open_client
+from annealz.cli.run import interrupted, open_client
 from annealz.cli.show import (
     check_outputs,
     check_plot,
     open_console,
     save_figure,
     save_pages,
-    sheet_of,
     show_rows,
     show_sheet,
     show_table,
@@ -52,9 +51,9 @@ def _of_requests(*names: str) -> list[Any]:
 @command(
     MODEL,
     option("schedules", str | None, None, "Names, separated by commas (default {compared})."),
-    option("steps", int, 10_000, "Steps of a schedule without a pilot."),
-    option("chains", int, 1000, "Chains N."),
-    option("replicates", int, 4, "Independent runs of each schedule."),
+    option("num_steps", int, 10_000, "Steps of a schedule without a pilot.", "--steps"),
+    option("num_chains", int, 1000, "Chains N.", "--chains"),
+    option("num_replicates", int, 4, "Independent runs of each schedule.", "--replicates"),
     *_of_requests("base", "seed", "data"),
     *shared("map", "cluster", "plot", "report", "as_json", "quiet"),
     examples="""
@@ -76,16 +75,16 @@ def compare(options: Options) -> None:
         result = compare_schedules(
             MappedFile.of(options.model, options.map),
             schedules=None if names is None else [n.strip() for n in names.split(",") if n.strip()],
-            num_steps=options.steps,
-            num_chains=options.chains,
-            num_replicates=options.replicates,
+            num_steps=options.num_steps,
+            num_chains=options.num_chains,
+            num_replicates=options.num_replicates,
             base=options.base,
             data=_read_data(options.data),
             seed=options.seed,
             client=client,
             on_progress=progress,
         )
-    show_sheet(sheet_of(result, "verdict"), options.as_json)
+    show_sheet(result.sheet(), options.as_json)
     if options.plot is None and not options.as_json:
         options.plot = Path(f"compare-{result.model}.png")
     save_pages(options, result)
@@ -207,12 +206,9 @@ def train(options: Options) -> None:
 
     Checkpoints, and the models of --series, go to the folder FILE.training beside the model file.
     """
-    import dataclasses
-
+    from annealz.training.contrastive import Settings
     from annealz.training.data.source import DataSource
-    from annealz.training.folder import TrainingFolder
-    from annealz.training.job import train_to_file
-    from annealz.training.settings import Settings
+    from annealz.training.job import train_to_file, training_store
 
     names = [field.name for field in dataclasses.fields(Settings)]
     settings = Settings(**{name: getattr(options, name) for name in names})
@@ -229,32 +225,27 @@ def train(options: Options) -> None:
             on_progress=on_progress,
         )
 
-    _train(work, TrainingFolder.beside(options.out), options)
+    _train(work, training_store(options.out), options)
 
 
 def resume_training(options: Options) -> None:
     """Resume the training in a folder."""
+    from annealz.io.store import Store
     from annealz.training import job
-    from annealz.training.folder import TrainingFolder
 
     def work(on_progress: Any) -> Any:
         return job.resume_training(options.folder, on_progress=on_progress)
 
-    _train(work, TrainingFolder(options.folder), options)
+    _train(work, Store(options.folder), options)
 
 
-def _train(work: Callable[[Any], Any], folder: Any, options: Options) -> None:
+def _train(work: Callable[[Any], Any], store: Any, options: Options) -> None:
     try:
         with show_training(options.quiet) as progress:
             outcome = work(progress)
     except KeyboardInterrupt:
-        if folder.is_training():
-            words = f"interrupted; resume with: annealz resume {folder.path}"
-        else:
-            words = "interrupted, and nothing was saved."
-        print(f"annealz: {words}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    show_sheet(sheet_of(outcome, "model"), options.as_json)
+        raise interrupted(store, is_kept=store.holds_run) from None
+    show_sheet(outcome.sheet(), options.as_json)
 
 
 @command(
@@ -327,8 +318,8 @@ def doctor(options: Options) -> None:
 def _found() -> dict[str, Any]:
     import jax
 
+    from annealz.core.compilation_cache import programs_folder
     from annealz.core.devices import local_devices, platform
-    from annealz.core.kept_programs import programs_folder
     from annealz.core.versions import versions
     from annealz.engine.gpu.choose import has_fused_steps
 
@@ -394,7 +385,7 @@ def _self_test() -> dict[str, Any]:
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    from annealz.io.reading.budget import size_text
+    from annealz.io.reading import size_text
 
     versions, test, programs = found["versions"], found["self-test"], found["programs"]
     names, count = ", ".join(dict.fromkeys(found["devices"])), len(found["devices"])

@@ -2,20 +2,25 @@
 
 `jnp.asarray` compiles a program for every new shape and type, which takes longer than most of what is done
 with small arrays; a transfer compiles nothing.
+
+JAX's global flag of float64 stays as it is: inside `in_float64()` JAX makes arrays of float64, and what is
+traced there keeps its types when the program runs.
 """
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-__all__ = ["indices", "on_device"]
+__all__ = ["in_float64", "indices", "on_device"]
 
 
 def on_device(values: Any, dtype: Any = np.float32) -> jax.Array:
-    """A copy of these numbers on the device; what is traced, or of this type already, as it is."""
+    """Copy numbers to the device; what is traced, or of this type already, as it is."""
     if isinstance(values, Tracer):
         return jnp.asarray(values, dtype)
     if isinstance(values, jax.Array) and values.dtype == dtype:
@@ -25,5 +30,12 @@ def on_device(values: Any, dtype: Any = np.float32) -> jax.Array:
 
 
 def indices(number: int) -> jax.Array:
-    """0, 1, ..., number - 1."""
+    """Return 0, 1, ..., number - 1."""
     return on_device(np.arange(number), np.int32)
+
+
+def in_float64() -> AbstractContextManager[Any]:
+    """Return a context in which JAX computes in float64, in this thread alone."""
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    return jax.experimental.enable_x64()  # pyright: ignore  # before JAX 0.8

@@ -23,6 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.errors import InputError
+
 __all__ = ["add_compensated", "finite_or_none", "log_sum", "softplus_difference", "whole_number"]
 
 
@@ -59,4 +61,4 @@ def whole_number(name: str, value: Any) -> int:
         is_whole = isinstance(value, float | np.floating) and value == int(value)
         return operator.index(int(value) if is_whole else value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be a whole number, got {value!r}.") from None
+        raise InputError(name, "must be a whole number", value) from None

@@ -2,6 +2,8 @@
 
 import time
 
+from annealz.core import interrupts
+
 __all__ = ["Pace"]
 
 _MOST_GROWTH = 64  # from one piece to the next
@@ -12,7 +14,7 @@ class Pace:
 
     The first piece, of length `first`, may have been compiled: it makes the next one longer if it was quick
     all the same, and never shorter. An interrupt is answered within about `seconds`, which is what a piece
-    should take.
+    should take. The piece in which one comes is lost, and its results with it.
     """
 
     def __init__(self, fixed: int | None = None, seconds: float = 0.25, first: int = 8):
@@ -25,6 +27,7 @@ class Pace:
         self._began = time.monotonic()
 
     def __exit__(self, *_) -> None:
+        interrupts.check()
         spent = max(time.monotonic() - self._began, 1e-4)
         if not self._is_fixed:
             ideal = self._asked * self._seconds / spent

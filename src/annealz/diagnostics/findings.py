@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = [
     "Advice",
+    "Doubt",
     "Finding",
     "Findings",
     "Kind",
@@ -521,7 +522,21 @@ class Advice:
         return f"to do better: {words}." if words else ""
 
 
-Note = Finding | Advice | str
+@dataclasses.dataclass(frozen=True)
+class Doubt:
+    """Why one of several estimates cannot be trusted."""
+
+    name: str
+    """The model that it is of."""
+    why: "Note"
+
+    def in_words(self, write: Writer) -> str:
+        """One sentence."""
+        (why,) = messages_of([self.why], write)
+        return f"log Z of {self.name} cannot be trusted: {why.rstrip('.')}."
+
+
+Note = Finding | Advice | Doubt | str
 
 
 def messages_of(notes: Iterable[Note], write: Writer) -> tuple[str, ...]:

@@ -5,30 +5,44 @@ A result class keeps its numbers and describes itself once, by `sheet()`. Render
     text      `repr`, and the command line             views/text.py
     html      a notebook                               views/html.py
     report    a page that needs nothing else           views/report.py
-    record    `to_dict()`, `--json` and result.json    Sheet.record
+    record    `to_dict()`, `--json` and result.json    Sheet.to_dict
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from annealz.diagnostics.findings import Note, in_python, messages_of
+from annealz.diagnostics.findings import Note, in_options, in_python, messages_of
 from annealz.diagnostics.status import Status
+from annealz.io.reading import need
 
-__all__ = ["Figure", "Result", "Section", "Sheet", "Table"]
+__all__ = [
+    "Code",
+    "Figure",
+    "Part",
+    "Result",
+    "Row",
+    "Section",
+    "Sheet",
+    "Shown",
+    "Table",
+    "data_frame",
+    "record_of",
+]
 
 Row = tuple[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A table of words and numbers as text."""
+    """A table of text; without headings each row is a label and its value."""
 
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[Sequence[str]]
+    headings: Sequence[str] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,18 +50,30 @@ class Figure:
     """A figure that is drawn when a page is written."""
 
     name: str
+    """Of its own on the page."""
     draw: Callable[[], Any]
     """Returns matplotlib axes."""
     caption: str
+    """What is to be seen."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """Something to be typed."""
+
+    text: str
+
+
+Part = str | Table | Figure | Code | Sequence[Note]
+"""A paragraph, a table, a figure, code, or a list of notes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of a page: paragraphs, tables, figures and code under a heading."""
+    """A part of a page under a heading; neighbouring figures stand side by side."""
 
     title: str
-    parts: Sequence[Any]
-    """Text, a Table, Figures, or code as bytes."""
+    parts: Sequence[Part]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,52 +84,44 @@ class Sheet:
     """The class of the result."""
     headline: Row
     """The row that matters: its label and the number with its error."""
-    rows: tuple[Row, ...]
-    """Labels and values in their order, the headline among them."""
+    rows: Sequence[Row] = ()
+    """Labels and values in their order, the headline among them where it is repeated in tables."""
+    title: str = ""
+    """Of its page."""
     status: Status | None = None
-    notes: tuple[Note, ...] = ()
+    meaning: str = ""
+    """What the status says of this number."""
+    notes: Sequence[Note] = ()
     """What to know: findings, advice and plain text."""
+    next_command: str | None = None
+    """The command that may do better."""
     table: Table | None = None
-    curves: tuple[tuple[str, np.ndarray], ...] = ()
+    curves: Sequence[tuple[str, np.ndarray]] = ()
     """Small pictures of a notebook: a title, and heights between 0 and 1."""
     record: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """The result as JSON values."""
+    """The result as JSON values, without status and messages."""
 
     @property
-    def messages(self) -> tuple[str, ...]:
-        """The notes as sentences in the words of Python."""
-        return messages_of(self.notes, in_python)
-
-
-class Result:
-    """A result that describes itself by a sheet."""
-
-    def sheet(self) -> Sheet:
-        """Return what the result shows."""
-        raise NotImplementedError
-
-    def sections(self) -> Sequence[Section]:
-        """Return the sections of the result's page."""
-        return ()
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """What to know, and what to do about it; empty if there is nothing to report."""
-        return self.sheet().messages
-
-    def rows(self) -> list[Row]:
-        """Return the result as labels and values, for people."""
-        return list(self.sheet().rows)
+    def details(self) -> list[Row]:
+        """The rows beside headline and status."""
+        return [row for row in self.rows if row[0] not in (self.headline[0], "status")]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON values."""
-        return self.sheet().record
+        """Return the record with status and messages; remedies are named as options."""
+        status = {} if self.status is None else {"status": self.status.value}
+        return {**self.record, **status, "messages": list(messages_of(self.notes, in_options))}
 
-    def report(self, path: str | Path) -> None:
-        """Write the result as one HTML page that needs nothing else."""
-        from annealz.views.report import write_report
 
-        write_report(self, path)
+class Shown:
+    """Something that describes itself by a sheet."""
+
+    def sheet(self) -> Sheet:
+        """Return what it shows."""
+        raise NotImplementedError
+
+    def rows(self) -> list[Row]:
+        """Return labels and values, for people."""
+        return list(self.sheet().rows)
 
     def __repr__(self) -> str:
         from annealz.views.text import to_text
@@ -114,3 +132,54 @@ class Result:
         from annealz.views.html import to_html
 
         return to_html(self.sheet())
+
+
+class Result(Shown):
+    """What a computation gives: it has a record and a page too."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know, as data: findings, plain text and advice."""
+        return ()
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What to know, and what to do about it; empty if there is nothing to report."""
+        return messages_of(self.notes, in_python)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values; what is unknown is None."""
+        return self.sheet().to_dict()
+
+    def sections(self) -> Sequence[Section]:
+        """Return what its page shows below the result."""
+        return ()
+
+    def report(self, path: str | Path) -> None:
+        """Write the result as one HTML page that needs nothing else."""
+        from annealz.views.report import write_report
+
+        write_report(self, path)
+
+
+def record_of(thing: Any, names: str) -> dict[str, Any]:
+    """Return attributes, blanks between their names, as JSON values; what is not finite is None."""
+    return {name: _json(getattr(thing, name)) for name in names.split()}
+
+
+def _json(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if callable(value):
+        value = value()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_json(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def data_frame(data: Any, index: str | None = None) -> Any:
+    """Return a pandas table of columns by name, or of rows that are dictionaries."""
+    frame = need("pandas", "tables are made", "notebook").DataFrame(data)
+    return frame if index is None else frame.rename_axis(index)

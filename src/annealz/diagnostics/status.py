@@ -15,7 +15,7 @@ class _Badge:
     """What a notebook shows of a status; an enum keeps names like this one to itself."""
 
     def _repr_html_(self) -> str:
-        from annealz.views.show.html import status_html
+        from annealz.views.html import status_html
 
         return status_html(self)  # pyright: ignore[reportArgumentType]
 

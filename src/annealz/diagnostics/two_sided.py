@@ -50,12 +50,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from annealz.core.text import interval_text, with_error
 from annealz.core.weights import delta_std_err, log_mean
 from annealz.diagnostics.ancestry import Kinship, kinship, related_std_err
 from annealz.diagnostics.bar import Bar, bar
 from annealz.diagnostics.diagnostics import Judgement, judge
 from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
 from annealz.diagnostics.sandwich import Sandwich, sandwich
+from annealz.diagnostics.sheet import Sheet, Shown
 from annealz.diagnostics.status import Found, Status, check_level, status_of
 
 __all__ = ["TwoSided", "judge_two_sided"]
@@ -67,8 +69,8 @@ _MAX_VARIANCE = 1000
 _REACH = 7  # nats beyond log N_F: one run in 1000
 
 
-@dataclasses.dataclass(frozen=True)
-class TwoSided(Found):
+@dataclasses.dataclass(frozen=True, repr=False)
+class TwoSided(Found, Shown):
     """log Z_B / Z_A from forward and reverse work, and what to think of it.
 
     Examples
@@ -124,10 +126,21 @@ class TwoSided(Found):
         """Between 0, where the two sides' work never meets, and 1."""
         return self.bar.overlap
 
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import two_sided_html
-
-        return two_sided_html(self)
+    def sheet(self) -> Sheet:
+        """Return what it shows."""
+        headline = ("log Z_B / Z_A", with_error(self.log_ratio, self.std_err))
+        rows = [
+            headline,
+            ("95 % interval", interval_text(self.interval())),
+            ("mean forward work", with_error(self.lower, self.sandwich.lower_std_err)),
+            ("mean reverse work", with_error(self.upper, self.sandwich.upper_std_err)),
+            ("gap", with_error(self.gap, self.sandwich.gap_std_err)),
+            ("overlap", f"{self.overlap:.4f}"),
+            ("forward estimate", f"{self.forward_log_mean:.4f}"),
+            ("status", self.status.value),
+        ]
+        notes = tuple(self.findings.values())
+        return Sheet(name="TwoSided", headline=headline, rows=rows, status=self.status, notes=notes)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of log Z_B / Z_A."""

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.core.compiled import Compiled
 from annealz.core.devices import platform
 from annealz.core.numerics import add_compensated
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.engine.gpu.chunk import Chains, Span
 from annealz.engine.resampling import Resampling

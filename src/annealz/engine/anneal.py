@@ -6,41 +6,62 @@
         record, if k is a recorded step: statistics of v_{k-1} under the weights just updated
         v_k ~ T_{beta_k}(. | v_{k-1})
 
-E[w] = Z_B / Z_A whatever the kernel's mixing; log of the mean of w is biased low (Jensen).
-In reverse the chains start from draws of p_1 and come down the schedule (`reverse.py`). They may be
-resampled on the way up, in islands (`resampling.py`).
+E[w] = Z_B / Z_A whatever the kernel's mixing; log of the mean of w is biased low (Jensen). The chains may
+be resampled on the way up, in islands (`resampling.py`).
 
-The loop over k runs on the device in chunks, so that the host can report, checkpoint and be
-interrupted between them. Chains run in blocks of one size that share nothing, and binary ones are
-kept as bits between chunks, so that a million of them fit into any machine. A block's part of each
-statistic is merged with the others' on the host, in float64. Random bits depend on the seed, the
-purpose, the chain and the step alone. So chunks, resumes and the order of blocks change no bit of
-the result. One compiled program serves every chunk of every schedule length.
+In reverse they start from draws of the target and come down the same frozen schedule. The time reversal of
+the whole path is
+
+    v_K ~ p_1
+    for k = K..1:
+        v_{k-1} ~ R_{beta_k}(. | v_k)                                      log w = 0 before k = K
+        log w += log p*_{beta_{k-1}}(v_{k-1}) - log p*_{beta_k}(v_{k-1})
+
+where R_beta is the reversal of T_beta: p_beta(x) T_beta(y | x) = p_beta(y) R_beta(x | y). On one path
+the two weights are each other's inverse, and with P and Q the distributions of forward and reverse paths
+
+    P(v) w(v) / Q(v) = Z_B / Z_A            w the forward weight, 1 / w the reverse one
+
+so that E_Q[1/w] = Z_A / Z_B, E_P[log w] <= log Z_B / Z_A <= E_Q[log w], and the two samples of log w
+may be joined (BAR). The first and the bounds hold for any kernel that leaves p_beta invariant, the
+last for its reversal alone. All of it holds for exact draws from p_1; from approximate draws the upper
+side is approximate. The first move, at beta = 1, is part of the start. What is left has the shape of the
+forward loop (increment from beta_k to beta_{k-1}, then move at beta_{k-1}) and its cost. The move that
+this adds at beta = 0 touches no weight.
+
+The loop over k runs on the device in chunks (`loop.py`, `advance.py`). Chains run in blocks of one size
+that share nothing, and binary ones are kept as bits between chunks, so that a million of them fit into
+any machine. A block's part of each statistic is merged with the others' on the host, in float64. One
+compiled program serves every chunk of every schedule length.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import ArrayLike
 
-from annealz.core.pace import Pace
+from annealz.core.errors import InputError
+from annealz.core.failures import user_errors
 from annealz.core.random import check_seed
-from annealz.engine.advance import CHUNK_CAPACITY, Block
-from annealz.engine.blocks import check_memory, gather, last_states, log_weights_of
-from annealz.engine.checkpoint import Checkpoint, Saver, Standing
-from annealz.engine.context import Context
+from annealz.engine.blocks import (
+    check_memory,
+    check_start,
+    gather,
+    last_states,
+    log_weights_of,
+)
+from annealz.engine.checkpoint import Checkpoint, Saver
+from annealz.engine.cluster import on_cluster
+from annealz.engine.loop import Finished, take_steps
 from annealz.engine.observers import AbstractObserver, Slope
-from annealz.engine.open_blocks import Blocks, idle, open_blocks, saved
 from annealz.engine.progress import Progress
-from annealz.engine.reverse import check_start
 from annealz.engine.run import Run
-from annealz.engine.statistics import Tally, merge_records, merge_tallies, recorded_steps, trace_of
-from annealz.engine.work import Work
+from annealz.engine.run_program import RunProgram
+from annealz.engine.statistics import trace_of
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.schedules.schedule import Schedule
@@ -104,11 +125,11 @@ def anneal(
     counts = {"num_chains": num_chains, "record_every": record_every, "chunk_steps": chunk_steps}
     for name, value in counts.items():
         if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+            raise InputError(name, "must be at least 1", value)
     _check_direction(start, reverse, resample)
     path = kernel.extend(path)
-    check_memory(path, num_chains)
-    work = Work(
+    check_memory(path, num_chains, "num_chains")
+    program = RunProgram(
         path,
         kernel,
         {"slope": Slope()} if observers is None else dict(observers),
@@ -116,104 +137,53 @@ def anneal(
         num_chains,
         check_seed(seed),
         purpose,
-        record_every or _usual_spacing(schedule.num_steps),
+        record_every or -(-schedule.num_steps // _NUM_RECORDS),
         reverse,
         resample,
     )
     draws = check_start(path, start, num_chains) if reverse else None
     kept = None
     if checkpoint is not None:
-        work, kept = _kept(work, Path(checkpoint), () if draws is None else (draws,))
-    with Context(client=client), open_blocks(work) as blocks:
-        pace = Pace(chunk_steps, blocks.span_seconds, work.first_steps)
-        return _run(work, blocks, draws, Saver(kept, checkpoint_seconds), pace, on_progress)
-
-
-def _usual_spacing(num_steps: int) -> int:
-    """Steps between records, where nothing else is asked for."""
-    return -(-num_steps // _NUM_RECORDS)
-
-
-def _kept(work: Work, path: Path, draws: tuple) -> tuple[Work, Checkpoint]:
-    """The run and its checkpoint; in blocks as they were if that was written by an earlier version."""
-    kept = Checkpoint(path, work.digest(*draws))
-    whole = dataclasses.replace(work, is_whole=True)
-    if kept.exists() and not kept.is_of_this_run():
-        earlier = Checkpoint(path, whole.digest(*draws))
-        if earlier.is_of_this_run():
-            return whole, earlier
-    return work, kept
-
-
-def _run(
-    work: Work,
-    blocks: Blocks,
-    draws: np.ndarray | None,
-    saver: Saver,
-    pace: Pace,
-    on_progress: Callable[[Progress], None] | None,
-) -> Run:
-    now = _begin(work, blocks, draws, saver)
-    limit = min(CHUNK_CAPACITY, (work.record_capacity - 1) * work.every)
-
-    def standing() -> Standing | None:
-        step, records = now
-        held = saved(blocks, step)
-        return None if held is None else Standing(step, held, records)
-
-    with saver.keeping(standing):
-        while now[0] < work.num_steps:
-            step, records = now
-            stop = step + pace.take(min(limit, work.num_steps - step))
-            with pace:
-                parts = blocks.advance(step, stop)
-            tallies = [part.tally for part in parts]
-            _check_finite(tallies, work, stop)
-            steps = recorded_steps(step, stop, work.every, work.num_steps)
-            now = stop, records + merge_records([part.record for part in parts], steps)  # in one go
-            if on_progress is not None:
-                on_progress(_progress(work, stop, tallies))
-            saver.save_if_due()
-    return _finished(work, blocks, now[1], saver)
-
-
-def _begin(
-    work: Work, blocks: Blocks, draws: np.ndarray | None, saver: Saver
-) -> tuple[int, list[dict[str, Any]]]:
-    """Stand where the run was left, or before its first step: the step, and the records so far."""
-    kept = saver.load(lambda: Standing(0, [work.like] * len(work.blocks[0]), []))
-    if kept is None:
-        blocks.begin(draws)
-        return 0, []
-    blocks.put(kept.step, kept.blocks)
-    return kept.step, kept.records
-
-
-def _progress(work: Work, step: int, tallies: list[Tally]) -> Progress:
-    log_sum, ess = merge_tallies(tallies)
-    gain = log_sum - np.log(work.num_chains)
-    log_z = work.log_z0 - gain if work.is_reverse else work.log_z0 + gain
-    return Progress(step, work.num_steps, log_z, ess, num_chains=work.num_chains)
-
-
-def _finished(work: Work, held: Blocks, records: list[dict[str, Any]], saver: Saver) -> Run:
-    blocks, num_chains, size = held.at(work.num_steps), work.num_chains, work.island_size
+        kept = Checkpoint(Path(checkpoint), program.digest(*(() if draws is None else (draws,))))
+    saver = Saver(kept, checkpoint_seconds)
+    with on_cluster(client), user_errors():
+        done = take_steps(
+            program, saver, draws=draws, chunk_steps=chunk_steps, on_progress=on_progress
+        )
+    blocks, size = done.blocks, program.island_size
+    num_resamplings = 0
+    if size is not None:
+        counts = gather([block.num_resamplings for block in blocks], num_chains // size)
+        num_resamplings = int(counts.sum())
+    known = None if reverse else num_chains
     return Run(
         log_weights=np.concatenate([log_weights_of(block) for block in blocks])[:num_chains],
-        log_z0=work.log_z0,
-        schedule=work.schedule,
-        seed=work.seed,
-        purpose=work.purpose,
-        trace=trace_of(records, work.betas, work.log_z0, None if work.is_reverse else num_chains),
-        states=last_states(work.path, blocks, num_chains),
+        log_z0=program.log_z0,
+        schedule=schedule,
+        seed=program.seed,
+        purpose=purpose,
+        trace=trace_of(done.records, program.betas, program.log_z0, known),
+        states=last_states(path, blocks, num_chains),
         carries=gather([block.carries for block in blocks], num_chains),
-        seconds=saver.seconds,
-        messages=(*idle(held, num_chains), *saver.messages),
-        is_reverse=work.is_reverse,
+        seconds=done.seconds,
+        messages=(*_idle(program, done), *done.messages),
+        is_reverse=reverse,
         island_size=size,
-        num_resamplings=_num_resamplings(blocks, num_chains, size),
-        num_filling=work.num_filling,
+        num_resamplings=num_resamplings,
+        num_filling=program.num_filling,
     )
+
+
+def _idle(program: RunProgram, done: Finished) -> list[str]:
+    """Say where some devices had no block."""
+    (starts, width), (num_places, name) = program.blocks, done.places
+    count = len(starts)
+    if count >= num_places:
+        return []
+    return [
+        f"{count} of {num_places} {name} had work: {program.num_chains:,} chains are {count} of the blocks "
+        f"that {name} take; {num_places * width:,} chains would take no longer."
+    ]
 
 
 def _check_direction(start, reverse: bool, resample: float | None) -> None:
@@ -231,20 +201,4 @@ def _check_direction(start, reverse: bool, resample: float | None) -> None:
         raise ValueError(
             f"resample must be None where reverse=True, got {resample}: a resampled path has no time "
             "reversal; leave out one of them."
-        )
-
-
-def _num_resamplings(blocks: list[Block], num_chains: int, size: int | None) -> int:
-    if size is None:
-        return 0
-    return int(gather([block.num_resamplings for block in blocks], num_chains // size).sum())
-
-
-def _check_finite(tallies: list[Tally], work: Work, step: int) -> None:
-    wrong = sum(tally.num_wrong for tally in tallies)
-    if wrong:
-        raise ValueError(
-            f"{wrong} of {work.num_chains} log weights became infinite or NaN by step {step} of "
-            f"{work.num_steps} (beta = {work.betas[step]:.4g}): the log density is NaN there, or too "
-            "large for float32; return -inf where the density is zero, take more steps, or rescale it."
         )

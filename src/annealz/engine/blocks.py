@@ -14,20 +14,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.by_shape import by_shape
-from annealz.core.devices import platform
+from annealz.core.devices import Device, platform
+from annealz.core.errors import InputError
 from annealz.core.random import Stream
 from annealz.engine.advance import Block
-from annealz.io.reading.budget import available_memory
+from annealz.io.reading import available_memory
 from annealz.paths.abstract import AbstractPath
 
 __all__ = [
     "block_size",
     "check_memory",
+    "check_start",
     "cut",
     "gather",
     "last_states",
     "log_weights_of",
+    "on_one",
     "split_chains",
     "states_like",
 ]
@@ -39,12 +41,12 @@ _WEIGHT_BYTES = 100  # per chain: its weight in two precisions, and copies
 
 
 def block_size(num_chains: int) -> int:
-    """How many chains advance together."""
+    """Return how many chains advance together."""
     return split_chains(num_chains)[1]
 
 
 def split_chains(num_chains: int, unit: int = 1, is_halved: bool = False) -> tuple[list[int], int]:
-    """First chain of every block, and the size of a block, in whole units.
+    """Return the first chain of every block, and the size of a block, in whole units.
 
     With `is_halved` there are at least two of them on a CPU, except where chains are few.
     """
@@ -58,18 +60,18 @@ def split_chains(num_chains: int, unit: int = 1, is_halved: bool = False) -> tup
 
 
 def cut(x: np.ndarray, starts: list[int], size: int) -> list[np.ndarray]:
-    """The blocks of these states, the last one filled up."""
+    """Cut these states into blocks, the last one filled up."""
     filling = np.repeat(x[-1:], starts[-1] + size - len(x), axis=0)
     return np.split(np.concatenate([x, filling]), starts[1:])
 
 
 def gather(trees: list[Any], num_chains: int) -> Any:
-    """The blocks' arrays joined along the chain axis, without the filling."""
+    """Join the blocks' arrays along the chain axis, without the filling."""
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_chains], *trees)
 
 
 def last_states(path: AbstractPath, blocks: list[Block], num_chains: int) -> np.ndarray:
-    """The last states of all chains; binary ones as bytes."""
+    """Return the last states of all chains; binary ones as bytes."""
     if not path.is_binary:
         return gather([block.x for block in blocks], num_chains)
     bits = np.concatenate([block.x for block in blocks])[:num_chains]
@@ -77,49 +79,73 @@ def last_states(path: AbstractPath, blocks: list[Block], num_chains: int) -> np.
 
 
 def log_weights_of(block: Block) -> np.ndarray:
-    """In float64, those of the filling too."""
+    """Return log weights in float64, those of the filling too."""
     high, low = jax.device_get((block.log_weights, block.compensation))
     return np.asarray(high, np.float64) + np.asarray(low, np.float64)
 
 
-def check_memory(path: AbstractPath, num_chains: int, name: str = "num_chains") -> None:
+def check_memory(path: AbstractPath, num_chains: int, *names: str) -> None:
     """Refuse what does not fit into the free memory: of every chain its states as they are stored, twice,
     and as they come back, and its weights with the copies that a diagnosis makes of them; and what a sweep
     of a block of chains takes.
 
-    `name` is what a message calls their number.
+    `names` are the arguments whose product their number is.
     """
     if platform() != "cpu":
         return
-    needed = num_chains * (_WEIGHT_BYTES + _bytes_held(path))
+    one, stored = _one_chain(path)
+    states = one.size * (1 if path.is_binary else one.dtype.itemsize)
+    states += 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(stored))
+    needed = num_chains * (_WEIGHT_BYTES + states)
     needed += min(num_chains, _MAX_BLOCK["cpu"]) * path.sweep_bytes
     memory = available_memory()
     if needed > memory:
-        raise ValueError(
-            f"{name} = {num_chains:,} needs about {needed / 2**30:,.1f} GiB of memory and "
-            f"{memory / 2**30:.1f} are free: take fewer {name.split(' ')[0].removeprefix('num_')}."
+        words = " x ".join(f"{{{one}}}" for one in names)
+        raise InputError(
+            "",
+            f"{words} = {num_chains:,} needs about {needed / 2**30:,.1f} GiB of memory and "
+            f"{memory / 2**30:.1f} are free",
+            remedy=f"take fewer {names[0].removeprefix('num_')}",
         )
 
 
+def check_start(path: AbstractPath, start: Any, num_chains: int, name: str = "start") -> np.ndarray:
+    """Return the states to start from, as the path holds them; a ValueError names what is wrong."""
+    like, is_binary = states_like(path, num_chains), path.is_binary
+    x = np.asarray(start)
+    if x.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {x.dtype}.")
+    if x.shape != like.shape:
+        raise ValueError(
+            f"{name} must hold one state of the path for each of num_chains = {num_chains} chains, an "
+            f"array of shape {like.shape}, got shape {x.shape}: give as many draws as chains."
+        )
+    wrong = ~np.isin(x, (0, 1)) if is_binary else ~np.isfinite(x)
+    if wrong.any():
+        raise ValueError(
+            f"{name} must hold {'zeros and ones' if is_binary else 'finite numbers'}, got "
+            f"{x[wrong][0]} ({int(wrong.sum())} of {x.size} values): give draws from the model."
+        )
+    return x.astype(like.dtype)
+
+
+def on_one(given: tuple, device: Device) -> tuple:
+    """Put what every block needs on one device."""
+    arrays, rest = eqx.partition(given, eqx.is_array)
+    return eqx.combine(jax.device_put(arrays, device), rest)
+
+
 def states_like(path: AbstractPath, num_chains: int) -> jax.ShapeDtypeStruct:
-    """Shape and type of the states of so many chains."""
-    one = _of_one_chain(path)[0]
+    """Return shape and type of the states of so many chains."""
+    one = _one_chain(path)[0]
     return jax.ShapeDtypeStruct((num_chains, *one.shape[1:]), one.dtype)
 
 
-def _bytes_held(path: AbstractPath) -> int:
-    """Of the states of one chain."""
-    one, stored = _of_one_chain(path)
-    held = one.size if path.is_binary else one.size * one.dtype.itemsize
-    return held + 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(stored))
+def _one_chain(path: AbstractPath) -> tuple[jax.ShapeDtypeStruct, Any]:
+    """Return shape and type of the state of one chain, as it is and as it is stored."""
 
+    def both(path: AbstractPath) -> tuple[Any, Any]:
+        x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
+        return x, path.store(x)
 
-@by_shape
-def _of_one_chain(path: AbstractPath) -> tuple[jax.ShapeDtypeStruct, Any]:
-    """Of its states, as they are and as they are stored."""
-    return eqx.filter_eval_shape(_both, path)
-
-
-def _both(path: AbstractPath):
-    x = path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32)))
-    return x, path.store(x)
+    return eqx.filter_eval_shape(both, path)

@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.arrays import on_device
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import Field, Record, finite, text, whole
-from annealz.io.storage.archive import load_archive, save_archive
-from annealz.io.storage.fingerprint import fingerprint
+from annealz.io.archive import load_archive, real_numbers, save_archive
+from annealz.io.fingerprint import fingerprint
+from annealz.io.records import Record, finite, text, whole
 
-__all__ = ["Checkpoint", "Saver", "Standing", "digest_of"]
+__all__ = ["Checkpoint", "RunState", "Saver", "digest_of"]
 
 CHECKPOINT = Record(
     "the record of a checkpoint",
-    (Field("digest", text), Field("step", whole), Field("seconds", finite)),
+    {"digest": text, "step": whole, "seconds": finite},
 )
 
 
-class Standing(NamedTuple):
+class RunState(NamedTuple):
     """Where a run stands: steps done, the blocks of chains, the records so far."""
 
     step: int
@@ -54,7 +54,7 @@ class Checkpoint:
         except ValueError:
             return False
 
-    def save(self, now: Standing, seconds: float) -> None:
+    def save(self, now: RunState, seconds: float) -> None:
         """Replace the file, atomically."""
         leaves = jax.tree.leaves(now.blocks)
         arrays = {f"leaf:{i}": _pack(np.asarray(leaf)) for i, leaf in enumerate(leaves)}
@@ -63,7 +63,7 @@ class Checkpoint:
         meta = {"digest": self.digest, "step": now.step, "seconds": seconds}
         save_archive(self.path, arrays, meta)
 
-    def load(self, start: Standing) -> tuple[Standing, float]:
+    def load(self, start: RunState) -> tuple[RunState, float]:
         """Where the run stands and the seconds spent; the blocks take the structure of the start's."""
         arrays, meta = load_archive(self.path)
         if meta.get("digest") != self.digest:
@@ -87,7 +87,7 @@ class Checkpoint:
         }
         records = [{key: column[i] for key, column in columns.items()} for i in range(count)]
         blocks = jax.tree.unflatten(structure, stored)
-        return Standing(meta["step"], blocks, records), meta["seconds"]
+        return RunState(meta["step"], blocks, records), meta["seconds"]
 
 
 class Saver:
@@ -101,10 +101,10 @@ class Saver:
         self._checkpoint, self._seconds_between = checkpoint, seconds_between
         self._spent, self._began = 0.0, time.monotonic()
         self._saved = self._began
-        self._standing: Callable[[], Standing | None] = lambda: None
+        self._state: Callable[[], RunState | None] = lambda: None
         self.messages: list[str] = []
 
-    def load(self, start: Callable[[], Standing]) -> Standing | None:
+    def load(self, start: Callable[[], RunState]) -> RunState | None:
         """Where the run stood, if it was kept; the blocks take the structure of the start's."""
         if self._checkpoint is None or not self._checkpoint.exists():
             return None
@@ -112,14 +112,15 @@ class Saver:
         return found
 
     @contextlib.contextmanager
-    def keeping(self, standing: Callable[[], Standing | None]) -> Iterator[None]:
+    def keeping(self, state: Callable[[], RunState | None]) -> Iterator[None]:
         """Start the clock; keep what stands at the end, whatever ends it. None is not kept."""
-        self._standing = standing
+        self._state = state
         self._began = self._saved = time.monotonic()
-        try:
-            yield
-        finally:
-            self._save()
+        with interrupts.awaiting():
+            try:
+                yield
+            finally:
+                self._save()
 
     @property
     def seconds(self) -> float:
@@ -132,7 +133,7 @@ class Saver:
             self._saved = time.monotonic()
 
     def _save(self) -> None:
-        if self._checkpoint is None or (now := self._standing()) is None:
+        if self._checkpoint is None or (now := self._state()) is None:
             return
         try:
             self._checkpoint.save(now, self.seconds)

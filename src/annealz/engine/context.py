@@ -5,9 +5,9 @@
     device     a small density is computed on the CPU beside a GPU
     progress   a live display, and the caller's own callback
 
-A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size; a core computes
-about a million numbers in that time. So a density whose chains take less than a million numbers per sweep
-is computed on the CPU. A device that JAX was set to prefer is kept, and so is a cluster.
+A sweep of a density is some fifty small programs of a GPU, about 0.3 ms whatever their size; a core
+computes about a million numbers in that time. So a density whose chains take less than a million numbers
+per sweep is computed on the CPU. A device that JAX was set to prefer is kept, and so is a cluster.
 """
 
 import contextlib
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.devices import cpu, platform, preferred, preferring
 from annealz.core.failures import user_errors
-from annealz.engine.cluster.current import current_cluster, on_cluster
+from annealz.engine.cluster import current_cluster, on_cluster
 from annealz.engine.progress import OnProgress, begin, in_stage
 from annealz.engine.run import Run
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
@@ -82,9 +83,9 @@ class Context:
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
+            stack.enter_context(interrupts.awaiting())
             stack.enter_context(user_errors())
-            if self._client is not None:
-                stack.enter_context(on_cluster(self._client))
+            stack.enter_context(on_cluster(self._client))
             if self.store is not None and not self._is_read:
                 stack.enter_context(self.store.writing())
             if self._progress:
@@ -172,13 +173,13 @@ class Context:
 
     def _show(self, stack: contextlib.ExitStack) -> None:
         """Show progress, and call the caller's own function all the same."""
-        from annealz.views.show import board, live
+        from annealz.views.progress import live_board, report_labelled_to, report_to
 
-        display = stack.enter_context(live.live_board())
-        if display is None:
+        board = stack.enter_context(live_board())
+        if board is None:
             return
-        report = board.report_labelled_to if self._is_named else board.report_to
-        first, second = report(display), self.on_progress
+        report = report_labelled_to if self._is_named else report_to
+        first, second = report(board), self.on_progress
 
         def both(*now: Any) -> None:
             first(*now)

@@ -6,26 +6,22 @@ only when it is done (a loop of unknown length asks the host whether to go on). 
 JAX and runs as many blocks side by side as it has cores.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
-from annealz.core.devices import (
-    Device,
-    is_first,
-    local_devices,
-    num_side_by_side,
-    preferred,
-    preferring,
-)
-from annealz.engine.blocks import cut
-from annealz.engine.work import InBlocks
+from annealz.core import devices
+from annealz.engine.blocks import cut, on_one
+from annealz.engine.cluster import ClusterBlocks, current_cluster
 
-__all__ = ["LocalBlocks", "on_one"]
+if TYPE_CHECKING:
+    from annealz.engine.loop import BlockProgram
+
+__all__ = ["Blocks", "LocalBlocks", "open_blocks"]
 
 
 class LocalBlocks:
@@ -38,71 +34,72 @@ class LocalBlocks:
     span_seconds = 0.25
     """What a chunk should take: an interrupt is answered within about this."""
 
-    def __init__(self, run: InBlocks):
-        devices, count = local_devices(), len(run.blocks[0])
-        self.run, self._num_devices = run, len(devices)
-        self._where = [devices[i % len(devices)] for i in range(count)]
-        self._is_placed = not is_first(devices)  # else where JAX puts it by itself
-        self._given = {
-            device: on_one(run.given, device) if self._is_placed else run.given
-            for device in devices
+    def __init__(self, program: "BlockProgram"):
+        every, count = devices.local_devices(), len(program.blocks[0])
+        self.program, self._preferred = program, devices.preferred()
+        self._where = [every[i % len(every)] for i in range(count)]
+        self._is_placed = not devices.is_first(every)  # else where JAX puts it by itself
+        given = {
+            device: on_one(program.given, device) if self._is_placed else program.given
+            for device in every
         }
-        num_threads = min(count, num_side_by_side(devices))
+        self._given = [given[device] for device in self._where]
+        num_threads = min(count, devices.num_side_by_side(every))
         self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
         self._is_compiled = False
         self._standing: dict[int, list[Any]] = {}
+        self.places = len(every), "devices"
+        """How many blocks run at a time at least, and what a place is called."""
 
     def begin(self, draws: np.ndarray | None = None) -> None:
         """Stand before the first step; in reverse from these draws."""
         count = len(self._where)
-        starts = [None] * count if draws is None else cut(draws, *self.run.blocks)
-        self.put(0, [
-            self.run.first(self.given(i), i, starts[i]) for i in range(count)
-        ])  # fmt: skip
+        starts = [None] * count if draws is None else cut(draws, *self.program.blocks)
+        self.put(0, [self.program.first(self._given[i], i, starts[i]) for i in range(count)])
 
     def put(self, step: int, blocks: Sequence[Any]) -> None:
         """Stand at this step, with these blocks."""
-        self._standing = {step: [self.placed(block, i) for i, block in enumerate(blocks)]}
+        if self._is_placed:
+            blocks = [jax.device_put(*pair) for pair in zip(blocks, self._where, strict=True)]
+        self._standing = {step: list(blocks)}
 
     def at(self, step: int) -> list[Any]:
-        """The blocks as they stand at this step, the last or the one before."""
+        """Return the blocks as they stand at this step, the last or the one before."""
         return self._standing[step]
 
     def advance(self, step: int, stop: int, *terms: Any) -> list[Any]:
-        """Take steps step + 1 .. stop with every block; what each gives."""
-        before, device = self.at(step), preferred()
-
-        def one(i: int) -> tuple[Any, Any]:
-            with preferring(device):  # in a thread that has a preference of its own
-                return self.run.advance(self.given(i), i, before[i], step, stop, *terms)
-
-        alone = 0 if self._is_compiled or self._pool is None else 1  # one compiles, not all at once
-        done = [one(i) for i in range(len(before) if self._pool is None else alone)]
+        """Take steps step + 1 .. stop with every block; return what each gives."""
+        before, done = self.at(step), []
+        rows = [
+            (given, i, block, step, stop, *terms)
+            for i, (given, block) in enumerate(zip(self._given, before, strict=True))
+        ]
+        num_here = len(rows) if self._pool is None else int(not self._is_compiled)
+        for row in rows[:num_here]:  # one compiles, not all at once
+            done.append(self.program.advance(*row))
         if self._pool is not None:
-            done += self._pool.map(one, range(alone, len(before)))
+            done += self._pool.map(self._advance_one, rows[num_here:])
         self._is_compiled = True
         self._standing = {step: before, stop: [block for block, _ in done]}
         return [part for _, part in done]
 
-    def given(self, i: int) -> tuple:
-        """What block i needs, where it is."""
-        return self._given[self._where[i]]
-
-    def placed(self, block: Any, i: int) -> Any:
-        """Block i, where it has its place."""
-        return jax.device_put(block, self._where[i]) if self._is_placed else block
-
-    @property
-    def places(self) -> tuple[int, str]:
-        """How many blocks run at a time at least, and what a place is called."""
-        return self._num_devices, "devices"
+    def _advance_one(self, row: tuple) -> tuple[Any, Any]:
+        with devices.preferring(self._preferred):  # a thread has a preference of its own
+            return self.program.advance(*row)
 
     def close(self) -> None:
+        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def on_one(given: tuple, device: Device) -> tuple:
-    """What every block needs, on one device."""
-    arrays, rest = eqx.partition(given, eqx.is_array)
-    return eqx.combine(jax.device_put(arrays, device), rest)
+Blocks = LocalBlocks | ClusterBlocks
+
+
+@contextlib.contextmanager
+def open_blocks(program: "BlockProgram") -> Iterator[Blocks]:
+    """Open the blocks of this run, here or on the current cluster, until the context ends."""
+    cluster = current_cluster()
+    blocks = LocalBlocks(program) if cluster is None else ClusterBlocks(program, cluster)
+    with contextlib.closing(blocks):
+        yield blocks

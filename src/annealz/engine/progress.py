@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from annealz.core import interrupts
+
 __all__ = ["OnProgress", "Progress", "begin", "in_stage"]
 
 
@@ -54,6 +56,7 @@ class Progress(NamedTuple):
     num_chains: int = 0
     """Of which `ess` counts the effective ones; 0 where there is no ESS."""
 
+
 OnProgress = Callable[[Progress], None]
 
 
@@ -68,5 +71,6 @@ def in_stage(
 
 def begin(on_progress: OnProgress | None, stage: str, part: int = 1, num_parts: int = 1) -> None:
     """Report that a stage begins, as nothing done of one step: how many it has may not be known yet."""
+    interrupts.check()
     if on_progress is not None:
         on_progress(Progress(0, 1, np.nan, np.nan, stage, part, num_parts))

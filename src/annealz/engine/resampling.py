@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from annealz.core.errors import InputError
 from annealz.core.numerics import add_compensated
 from annealz.core.random import Bits
 
@@ -40,10 +41,12 @@ def island_size(num_chains: int) -> int:
     if num_chains % island_unit(num_chains):
         below = num_chains // island_unit(num_chains) * island_unit(num_chains)
         above = below + island_unit(num_chains)
-        raise ValueError(
-            f"num_chains must be a multiple of {_NUM_ISLANDS}, and of {_LARGEST_ISLAND} from "
-            f"{_MANY_CHAINS} on, to be resampled in islands of one size, got {num_chains}: take "
-            f"{f'{below} or ' if below else ''}{above}."
+        raise InputError(
+            "num_chains",
+            f"must be a multiple of {_NUM_ISLANDS}, and of {_LARGEST_ISLAND} from {_MANY_CHAINS} on, to be "
+            "resampled in islands of one size",
+            num_chains,
+            f"take {f'{below} or ' if below else ''}{above}",
         )
     return min(num_chains // _NUM_ISLANDS, _LARGEST_ISLAND)
 

@@ -21,6 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annealz.core.cost import Cost
+from annealz.core.text import with_error
+from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.islands import judge_islands
+from annealz.diagnostics.sheet import Sheet, Shown, data_frame
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["Run", "Runs", "Trace"]
@@ -48,14 +52,17 @@ class Trace:
         )
 
     def to_pandas(self):
-        """A pandas table of a row a recorded step."""
-        from annealz.views.tables import trace_table
+        """Return a pandas table, one row per recorded step, with those observables that are numbers."""
+        columns = {"step": self.steps, "beta": self.betas, "log_z": self.log_z, "ess": self.ess}
+        for name, mean in self.means.items():
+            if mean.ndim == 1:
+                columns[f"{name}_mean"] = mean
+                columns[f"{name}_variance"] = self.variances[name]
+        return data_frame(columns)
 
-        return trace_table(self)
 
-
-@dataclasses.dataclass(frozen=True)
-class Run:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Run(Shown):
     """One annealing of `num_chains` chains over a frozen schedule, independent unless resampled.
 
     Examples
@@ -130,16 +137,34 @@ class Run:
         """(chains,): log w, in reverse -log w; E_forward <= log Z_B / Z_A <= E_reverse."""
         return -self.log_weights if self.is_reverse else self.log_weights
 
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import run_html
+    def sheet(self) -> Sheet:
+        """Return what it shows: the log Z of its weights alone, and how it was made."""
+        is_alone = self.island_size is None
+        found = judge(self.log_weights) if is_alone else judge_islands(self.island_log_means)
+        sign = -1 if self.is_reverse else 1
+        headline = ("log Z", with_error(self.log_z0 + sign * found.log_mean, found.std_err))
+        rows = [
+            headline,
+            ("direction", "from the target down" if self.is_reverse else "from the base up"),
+            ("chains", f"{self.num_chains:,}"),
+            ("schedule", f"{self.schedule.name}, {self.num_steps:,} steps"),
+            ("log Z of the base", f"{self.log_z0:.4f}"),
+            ("seed", f"{self.seed}, {self.purpose}"),
+            ("cost", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"),
+            ("status", found.status.value),
+        ]
+        notes = (*found.findings.values(), *self.messages)
+        return Sheet(name="Run", headline=headline, rows=rows, status=found.status, notes=notes)
 
-        return run_html(self)
+    @property
+    def shares(self) -> np.ndarray:
+        """(chains,): of all weight."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return weights / weights.sum()
 
     def to_pandas(self):
-        """log w of every chain, and its share of all weight, as a pandas table."""
-        from annealz.views.tables import run_table
-
-        return run_table(self)
+        """Return log w of every chain, and its share of all weight, as a pandas table."""
+        return data_frame({"log_weight": self.log_weights, "weight": self.shares}, index="chain")
 
     @property
     def island_log_means(self) -> np.ndarray:

@@ -5,25 +5,25 @@ from typing import Any
 import numpy as np
 
 from annealz.engine.run import Run, Trace
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import Field, Record, finite, flag, list_of, optional, text, whole
+from annealz.io.archive import real_numbers
+from annealz.io.records import Record, finite, flag, list_of, optional, text, whole
 from annealz.schedules.schedule import Schedule
 
 __all__ = ["run_from_arrays", "run_to_arrays"]
 
 RUN = Record(
     "the record of a run",
-    (
-        Field("log_z0", finite),
-        Field("seed", whole),
-        Field("purpose", text),
-        Field("seconds", finite),
-        Field("messages", list_of(text)),
-        Field("is_reverse", flag),
-        Field("island_size", optional(whole)),
-        Field("num_resamplings", whole),
-        Field("num_filling", whole, is_needed=False),
-    ),
+    {
+        "log_z0": finite,
+        "seed": whole,
+        "purpose": text,
+        "seconds": finite,
+        "messages": list_of(text),
+        "is_reverse": flag,
+        "island_size": optional(whole),
+        "num_resamplings": whole,
+    },
+    {"num_filling": whole},
 )
 
 _WHAT = "a stored run"

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from annealz.io.storage.archive import load_archive, save_archive
-from annealz.io.storage.files import write_atomic
-from annealz.io.storage.lock import holding
-from annealz.io.storage.record import digest_record, load_record, save_record
+from annealz.core import interrupts
+from annealz.core.errors import InputError
+from annealz.io.archive import load_archive, save_archive
+from annealz.io.files import holding, write_atomic
+from annealz.io.records import digest_record, load_record, save_record
 
 __all__ = ["Archive", "Store"]
 
@@ -106,9 +107,11 @@ class Store:
             state, verb = (
                 ("a finished run", "read") if self.is_done else ("an unfinished run", "resume")
             )
-            raise ValueError(
-                f"the output folder {self.path} already holds {state}: choose another, {verb} it with "
-                f"'annealz resume {self.path}', or overwrite it with force=True."
+            raise InputError(
+                "",
+                f"the output folder {self.path} already holds {state}",
+                remedy=f"choose another, {verb} it with 'annealz resume {self.path}', or overwrite it with "
+                "{force=True}",
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -121,9 +124,7 @@ class Store:
         """Refuse what is not a finished run."""
         if not self.holds_run:
             problem = "holds no run" if self.path.is_dir() else "is not the folder of a run"
-            raise ValueError(
-                f"{self.path} {problem}: give the folder that 'annealz estimate --out' wrote."
-            )
+            raise ValueError(f"{self.path} {problem}: give the output folder of an estimate.")
         if not self.is_done:
             raise ValueError(
                 f"{self.path} holds an unfinished run: finish it first with 'annealz resume {self.path}'."
@@ -136,6 +137,7 @@ class Store:
         records: dict[str, Any] | None = None,
     ) -> None:
         """Write down what the run is given, in place of what was there."""
+        interrupts.check()  # before what an interrupted function returned is written
         self._digest = digest_record(record)
         try:
             self._delete(*_FILES)
@@ -169,6 +171,7 @@ class Store:
 
     def save(self, part: str, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
         """Keep a finished part and delete its checkpoint."""
+        interrupts.check()
         self._write(self._file(part), arrays, meta)
         self.checkpoint(part).unlink(missing_ok=True)
 
@@ -177,8 +180,10 @@ class Store:
         return self._read(self._file(part))
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Write the result, which marks the run as done."""
+        """Write the result, which marks the run as done, and delete what only a resume needs."""
+        interrupts.check()
         write_atomic(self.path / "result.json", json.dumps(result, indent=1))
+        self._delete("checkpoint-*.npz", ".*.tmp")
 
     def remove(self) -> None:
         """Delete the run's own files, and the folder if nothing else is in it."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from annealz.core.later import later
+from annealz.core.lazy_imports import later, listed_imports
 
 if TYPE_CHECKING:
     from annealz.kernels.abstract import AbstractKernel as AbstractKernel
@@ -16,17 +16,4 @@ if TYPE_CHECKING:
     from annealz.kernels.metropolis import RandomWalk as RandomWalk
     from annealz.kernels.unit_gibbs import UnitGibbs as UnitGibbs
 else:
-    __getattr__ = later(
-        __name__,
-        {
-            "abstract": "AbstractKernel",
-            "clusters": "Clusters",
-            "colours": "ColourGibbs",
-            "gibbs": "BlockGibbs",
-            "gradient_gibbs": "GradientGibbs",
-            "hais": "HAIS",
-            "hmc": "HMC MALA",
-            "metropolis": "RandomWalk",
-            "unit_gibbs": "UnitGibbs",
-        },
-    )
+    __getattr__ = later(__name__, listed_imports(__file__))

@@ -27,9 +27,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.core.cost import Cost
 from annealz.core.arrays import indices, on_device
-from annealz.core.compiled import Compiled
+from annealz.core.cost import Cost
+from annealz.core.programs import Compiled
 from annealz.core.random import Bits, Stream, derive_seed
 from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned

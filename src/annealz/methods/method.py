@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.engine.context import Context
-from annealz.io.registry.plugins import resolve
+from annealz.io.registry import resolve
 from annealz.methods.plan import Plan
 from annealz.methods.request import Request
 
@@ -36,8 +36,8 @@ class AbstractMethod(abc.ABC):
     `interval()` models are compared by it, and with `is_low` data have a likelihood.
     """
 
-    Request: ClassVar[type[Request]]
-    Plan: ClassVar[type[Plan]] = Plan
+    request_type: ClassVar[type[Request]]
+    plan_type: ClassVar[type[Plan]] = Plan
 
     @abc.abstractmethod
     def plan(self, request: Any, context: Context) -> Any:
@@ -53,7 +53,8 @@ class AbstractMethod(abc.ABC):
 
     def request(self, arguments: Mapping[str, Any]) -> Any:
         """Return the request of a call; arguments of other methods are refused."""
-        return self.Request.of(arguments, lambda name: _refusal(self.Request.method, name, arguments))
+        kind = self.request_type
+        return kind.of(arguments, lambda name: _refusal(kind.method, name, arguments))
 
 
 def method_names() -> tuple[str, ...]:
@@ -90,11 +91,13 @@ def _loaded(point: Any) -> AbstractMethod:
 def _refusal(method: str, name: str, arguments: Mapping[str, Any]) -> str | None:
     """Return why a method does not take an argument; None where it has its default."""
     for owner in _OWN:
-        field = find_method(owner).Request.__dataclass_fields__.get(name)
+        field = find_method(owner).request_type.__dataclass_fields__.get(name)
         if field is None:
             continue
         value = arguments[name]
-        if value is field.default or (isinstance(value, type(field.default)) and value == field.default):
+        if value is field.default or (
+            isinstance(value, type(field.default)) and value == field.default
+        ):
             return None
         if owner != "annealing" and method == "annealing":
             return f"belongs to {{method}} {owner}"

@@ -12,10 +12,11 @@ import numpy as np
 from annealz.bases.abstract import AbstractBase
 from annealz.core.arrays import on_device
 from annealz.core.cost import Cost
+from annealz.core.errors import InputError
 from annealz.core.versions import versions
 from annealz.diagnostics.findings import Finding
-from annealz.io.reading.fields import (
-    Table,
+from annealz.io.records import (
+    TypedRecord,
     finite,
     flag,
     line,
@@ -23,11 +24,11 @@ from annealz.io.reading.fields import (
     number,
     optional,
     table,
+    table_of,
     text,
     whole,
 )
-from annealz.io.reading.typed import TypedRecord
-from annealz.io.storage.families import restore, store
+from annealz.io.serialise import restore, store
 from annealz.kernels.abstract import AbstractKernel
 from annealz.methods.problem import Problem
 from annealz.methods.request import Request
@@ -67,7 +68,7 @@ class Plan(TypedRecord):
     """What every plan has."""
 
     what: ClassVar[str] = "the plan of a run"
-    Request: ClassVar[type[Request]] = Request
+    request_type: ClassVar[type[Request]] = Request
 
     request: Annotated[Any, table]
     model: Annotated[str, line]
@@ -89,7 +90,9 @@ class Plan(TypedRecord):
     """What the path subtracts from a log density, and adds to log Z."""
     findings: Annotated[list[dict[str, Any]] | None, optional(list_of(table))] = None
     """What pilots found, as records."""
-    versions: Annotated[dict[str, str], Table(text)] = dataclasses.field(default_factory=versions)
+    versions: Annotated[dict[str, str], table_of(text)] = dataclasses.field(
+        default_factory=versions
+    )
     problem: Problem | None = dataclasses.field(default=None, compare=False)
     """What is sampled; None where a finished run was read without its model."""
     start: np.ndarray | None = dataclasses.field(default=None, compare=False)
@@ -171,7 +174,7 @@ class Plan(TypedRecord):
         `where` the run is, for messages. A run that is done needs no problem.
         """
         plan = cls.read(record, where)
-        request = cls.Request.read(plan.request, where)
+        request = cls.request_type.read(plan.request, where)
         if observe is not None:
             request = request.replace(observe=observe)
         schedules = {
@@ -227,15 +230,17 @@ def _problem(
     objects = plan.request.objects
     model = stored("model") or model
     if model is None and plan.source:
-        raise ValueError(
+        raise InputError(
+            "",
             f"the run {where} is of a model imported from {plan.source}, and annealz never imports modules "
-            f"named by a file: if the module is yours, give it again with --model {plan.source} "
-            "(model=model)."
+            "named by a file",
+            remedy=f"if the module is yours, give {plan.source} again by {{model}}",
         )
     if model is None:
-        raise ValueError(
-            f"the run {where} is of {plan.model}, a model that cannot be stored: give it again, "
-            "model=model."
+        raise InputError(
+            "",
+            f"the run {where} is of {plan.model}, a model that cannot be stored",
+            remedy="give it again by {model}",
         )
     model.check()
     check_model(model, plan, where)

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from annealz.core.text import as_text
 from annealz.core.weights import effective_sample_size, resample
+from annealz.diagnostics.sheet import Result, Sheet, Table
 from annealz.diagnostics.status import Judged, Status
 from annealz.paths import programs
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from annealz.engine.run import Run
     from annealz.methods.problem import Problem
 
-__all__ = ["Mean", "Posterior", "first_rows", "posterior_of"]
+__all__ = ["Mean", "Posterior", "posterior_of"]
 
-_MOST_ROWS = 40  # that are printed
+_MOST_ROWS = 40  # that are shown
 _UNRELIABLE = "the estimate that these draws come from is unreliable, and so are they."
 
 
@@ -53,7 +53,7 @@ class Mean(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Posterior(Judged):
+class Posterior(Judged, Result):
     """Weighted draws of a density's parameters.
 
     Parameters
@@ -78,26 +78,15 @@ class Posterior(Judged):
     ...     num_chains=50,
     ... )
     >>> posterior = estimate.posterior
-    >>> posterior.names, posterior.values["x"].shape, posterior.num_draws
-    (('x',), (50, 2), 50)
-    >>> 10 < posterior.ess <= 50, round(float(posterior.weights.sum()), 6)
-    (True, 1.0)
+    >>> posterior.names, posterior.values["x"].shape, 10 < posterior.ess <= 50
+    (('x',), (50, 2), True)
     >>> mean = posterior.expectation("x")
     >>> bool((abs(mean.value - 1) < 5 * mean.std_err).all())
     True
-    >>> bool(posterior.expectation(lambda values: values["x"].max(1)).value > mean.value.max())
+    >>> posterior.expectation(lambda values: values["x"].max(1)).value > mean.value.max()
     True
-    >>> posterior.std_dev("x").shape, posterior.resampled(20, seed=1)["x"].shape
-    ((2,), (20, 2))
-    >>> posterior.headings()[0], posterior.table()[0][0]
-    ('parameter', 'x[0]')
-    >>> posterior.rows()[0][0], posterior.status.value == estimate.status.value
-    ('x[0]', True)
-    >>> (
-    ...     list(posterior.to_dict()),
-    ...     posterior.messages == () if estimate.status.value == "ok" else True,
-    ... )
-    (['x'], True)
+    >>> posterior.resampled(20, seed=1)["x"].shape
+    (20, 2)
     """
 
     names: tuple[str, ...]
@@ -123,7 +112,7 @@ class Posterior(Judged):
         return effective_sample_size(self.log_weights)
 
     @property
-    def messages(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """What to know before the draws are used."""
         return () if self.status is Status.OK else (_UNRELIABLE,)
 
@@ -155,12 +144,8 @@ class Posterior(Judged):
         chosen = resample(self.log_weights, generator, num_draws)
         return {name: self.values[name][chosen] for name in self.names}
 
-    def headings(self) -> tuple[str, ...]:
-        """Of the columns of `table`."""
-        return "parameter", "mean", "std. err.", "std. dev."
-
-    def table(self) -> list[tuple[str, ...]]:
-        """A row for every number, for people."""
+    def table(self) -> Table:
+        """Return a row for every number: its mean with the error, and the standard deviation."""
         rows: list[tuple[str, ...]] = []
         for name in self.names:
             mean, spread = self.expectation(name), np.asarray(self.std_dev(name))
@@ -170,14 +155,24 @@ class Posterior(Judged):
                 digits = _digits(float(error[index]))
                 numbers = value[index], error[index], spread[index]
                 rows.append((label, *(f"{number:.{digits}f}" for number in numbers)))
-        return rows
+        return Table(rows, ("parameter", "mean", "std. err.", "std. dev."))
 
-    def rows(self) -> list[tuple[str, str]]:
-        """The same as label and value."""
-        return [
-            (label, f"{mean} ± {error}, standard deviation {spread}")
-            for label, mean, error, spread in self.table()
-        ]
+    def sheet(self) -> Sheet:
+        """Return what it shows: the first numbers, and how many there are more."""
+        table = self.table()
+        rows = list(table.rows[:_MOST_ROWS])
+        if len(table.rows) > _MOST_ROWS:
+            rows.append(("…", f"{len(table.rows) - _MOST_ROWS:,} more", "", ""))
+        headline = ("posterior", f"{self.num_draws:,} weighted draws, ESS {self.ess:.1f}")
+        return Sheet(
+            name="Posterior",
+            title="Posterior",
+            headline=headline,
+            rows=[headline, ("status", self.status.value)],
+            status=self.status,
+            notes=self.notes,
+            table=Table(rows, table.headings),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """{name: mean, its error, the standard deviation} as JSON values."""
@@ -225,18 +220,6 @@ class Posterior(Judged):
             return np.full(parts.shape[1:], np.inf)
         return np.sqrt(count / (count - 1) * (groups**2).sum(0))
 
-    def __repr__(self) -> str:
-        return as_text(
-            f"Posterior: {self.num_draws} weighted draws, ESS {self.ess:.1f}, {self.status.value}",
-            first_rows(self.rows()),
-            self.messages,
-        )
-
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import posterior_html
-
-        return posterior_html(self)
-
 
 def posterior_of(problem: "Problem", run: "Run", status: Status) -> Posterior | None:
     """Where the chains of a forward run ended; None of a model whose variables have no names."""
@@ -246,13 +229,6 @@ def posterior_of(problem: "Problem", run: "Run", status: Status) -> Posterior | 
     rows = np.asarray(programs.position(problem.states.unnamed(), run.states))
     values = {name: np.asarray(value) for name, value in parameters.constrain(rows).items()}
     return Posterior(parameters.names, values, run.log_weights, status, run.island_size)
-
-
-def first_rows(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The first of them, and how many there are more."""
-    if len(rows) <= _MOST_ROWS:
-        return rows
-    return [*rows[:_MOST_ROWS], ("…", f"{len(rows) - _MOST_ROWS:,} more")]
 
 
 def _digits(error: float) -> int:

@@ -16,7 +16,7 @@ from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.progress import Progress
-from annealz.io.registry.schedules import has_pilot
+from annealz.io.schedules import has_pilot
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.methods.hints import hint
@@ -133,6 +133,7 @@ class Problem:
         from annealz.pilots.densities.search import search_density
 
         assert isinstance(self.model, LogDensity)
+        assert self.wanted_base is not None
         choice = search_density(self.model, self.kernel, name=self.wanted_base, seed=seed)
         problem = dataclasses.replace(
             self,
@@ -276,7 +277,7 @@ def choose_problem(
         has_named = bool(target.named_bases())
         is_fitted = name == "fitted" and has_named
         if is_fitted and data is not None:
-            raise ValueError("data serve the base-rate base only, got base 'fitted'.")
+            raise InputError("data", "serve the base-rate base only, and the base is fitted")
         start = target.flat_base() if is_fitted else target.choose_base(base, data)
         path = target.path(start, marginal)
         is_known = getattr(start, "name", None) == "base-rate" or not has_named
@@ -291,21 +292,19 @@ def choose_problem(
         marginal,
         wanted_base=wanted,
         is_own_path=is_own_path,
-        **_known(target, meta, data, getattr(path.base, "name", None)),
+        **_known(target, meta, data, path.base),
     )
 
 
-def _known(
-    target: AbstractModel, meta: dict[str, Any], data: Any, base_name: str | None
-) -> dict[str, Any]:
+def _known(target: AbstractModel, meta: dict[str, Any], data: Any, base: Any) -> dict[str, Any]:
     """Return what a problem holds of its model's file and of the data."""
     findings = []
     names, means = meta.get("guessed_names"), meta.get("unused_means")
     if names is not None:
         findings.append(Finding.of(Kind.GUESSED_NAMES, names=names))
-    stored = getattr(target, "visible_means", None) if base_name == "base-rate" else None
-    given = stored if data is None else data
-    array = np.empty(0) if given is None else np.asarray(given)
+    given = getattr(target, "visible_means", None) if data is None else data
+    is_used = given is not None and getattr(base, "name", None) == "base-rate"
+    array = np.asarray(given) if is_used else np.empty(0)
     count = int(((array == 0) | (array == 1)).sum()) if array.ndim == 1 else 0
     if count:
         rows = ROWS_OF_MEANS

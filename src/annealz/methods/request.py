@@ -5,8 +5,8 @@ A field is declared once, with its default, its help text and the reason why oth
     num_chains: Annotated[int | None, optional(whole)] = option(None, "Chains N (default: 1000).")
 
 The options of the command line, the exclusions, the record in a run's folder, and the command or call that
-reproduces a run all follow from the fields, which are read without JAX. Values that JSON cannot hold (arrays, bases, paths, kernels,
-functions) are recorded by their names in `objects`.
+reproduces a run all follow from the fields, which are read without JAX. Values that JSON cannot hold
+(arrays, bases, paths, kernels, functions) are recorded by their names in `objects`.
 """
 
 import dataclasses
@@ -18,8 +18,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from annealz.core.errors import InputError
 from annealz.diagnostics.findings import in_python, option_words
-from annealz.io.reading.fields import line, list_of, number, optional, text, whole
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.records import TypedRecord, line, list_of, number, optional, text, whole
 
 __all__ = ["PathRequest", "Reproduction", "Request", "option"]
 
@@ -124,7 +123,7 @@ class Request(TypedRecord):
         Where objects were given it is a call in Python, in which names stand for them.
         """
         changes = dict(changes or {})
-        options = {"method": self.method} if self.method != "annealing" else {}
+        options: dict[str, Any] = {"method": self.method} if self.method != "annealing" else {}
         method = changes.pop("method", None)
         if method is not None:  # which has options of its own
             options = {"map": self.map, "method": method, "seed": self.seed}
@@ -149,7 +148,11 @@ class Request(TypedRecord):
         if not is_exact:
             notes.append("how many chains a time limit allows depends on the machine")
         in_cli = {f.name for f in dataclasses.fields(self) if f.metadata.get("is_in_cli", True)}
-        is_command = model is not None and not objects and not (options.keys() - in_cli - {"method"} - changes.keys())
+        is_command = (
+            model is not None
+            and not objects
+            and not (options.keys() - in_cli - {"method"} - changes.keys())
+        )
         written = self._command(model, options) if is_command else self._call(options, objects)
         return Reproduction(written, tuple(notes), is_exact)
 
@@ -168,7 +171,9 @@ class Request(TypedRecord):
         return shlex.join(words)
 
     def _call(self, options: Mapping[str, Any], objects: list[str]) -> str:
-        shown = {name: in_python(name, value) for name, value in options.items() if value is not None}
+        shown = {
+            name: in_python(name, value) for name, value in options.items() if value is not None
+        }
         shown |= {name: f"{name}={name}" for name in objects}
         model = repr(str(self.model)) if isinstance(self.model, str) else "model"
         if shown.pop("map", None):

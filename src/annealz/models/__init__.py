@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from annealz.core.later import later
+from annealz.core.lazy_imports import later, listed_imports
 
 if TYPE_CHECKING:
     from annealz.models.abstract import AbstractModel as AbstractModel
@@ -25,23 +25,4 @@ if TYPE_CHECKING:
     from annealz.models.rbm import RBM as RBM
     from annealz.models.softmax_rbm import SoftmaxRBM as SoftmaxRBM
 else:
-    __getattr__ = later(
-        __name__,
-        {
-            "abstract": "AbstractModel",
-            "binary_quadratic": "BinaryQuadratic from_dimod",
-            "dbm": "DBM",
-            "discrete_density": "DiscreteDensity",
-            "exact": "exact_log_z exact_marginals exact_samples",
-            "exact_ising": "CRITICAL_COUPLING square_ising_log_z",
-            "factor_graph": "FactorGraph",
-            "gaussian_rbm": "GaussianRBM",
-            "ising": "Ising",
-            "ising_lattice": "SquareIsing",
-            "layered_rbm": "LayeredRBM",
-            "log_density": "LogDensity",
-            "potts": "Potts",
-            "rbm": "RBM",
-            "softmax_rbm": "SoftmaxRBM",
-        },
-    )
+    __getattr__ = later(__name__, listed_imports(__file__))

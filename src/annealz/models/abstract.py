@@ -14,7 +14,8 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.io.storage.fingerprint import fingerprint
+from annealz.core.errors import InputError
+from annealz.io.fingerprint import fingerprint
 
 if TYPE_CHECKING:  # they come later in the flow
     from annealz.bases.abstract import AbstractBase
@@ -126,8 +127,10 @@ class AbstractModel(eqx.Module):
             return options[kernel or "auto"]()
         names = ", ".join(options)
         if isinstance(kernel, str):
-            raise ValueError(
-                f"unknown kernel {kernel!r}: {self.name} knows {names}, or give one itself."
+            raise InputError(
+                "kernel",
+                f"must be one of {names}, which {self.name} knows, or a kernel itself",
+                kernel,
             )
         raise ValueError(
             f"kernel must be an annealz.AbstractKernel or one of {names}, got {type(kernel).__name__}."

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from annealz.io.reading.budget import size_text
+from annealz.io.reading import size_text
 
 __all__ = [
     "Factors",

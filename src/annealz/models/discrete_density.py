@@ -21,12 +21,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.core.failures import plainly
+from annealz.core.failures import user_errors
 from annealz.core.numerics import log_sum
 from annealz.core.random import check_seed
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
 from annealz.core.weights import draw_independent
-from annealz.io.storage.program import program_digest
+from annealz.io.fingerprint import program_digest
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction
 from annealz.models.functions.jax_function import JaxFunction
@@ -274,7 +274,7 @@ class DiscreteDensity(AbstractModel):
     def num_enumerated(self) -> int:
         return self.num_configurations if self.has_exact_draws else 0
 
-    @plainly
+    @user_errors()
     def exact_log_z(self) -> float:
         """log Z by enumeration, of up to 67 million states."""
         return log_sum(np.array([log_sum(values) for _, values in self._tables()]))
@@ -305,7 +305,7 @@ class DiscreteDensity(AbstractModel):
         """The states of these numbers, unit i the digit of q^i."""
         return numbers[:, None] // self.num_states ** np.arange(self.num_units) % self.num_states
 
-    @plainly
+    @user_errors()
     def _values(self, rows: np.ndarray) -> np.ndarray:
         """fn of these states (rows, units), float64."""
         return np.asarray(_evaluated(self, rows.astype(np.float32)), np.float64)

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.failures import plainly
+from annealz.core.failures import user_errors
 from annealz.core.own_arrays import with_own_arrays
 from annealz.models.functions.abstract import AbstractFunction
 from annealz.models.functions.host_function import HostFunction
@@ -35,7 +35,7 @@ __all__ = ["from_prior"]
 _NUM_STARTS = 8
 
 
-@plainly
+@user_errors()
 def from_prior(
     log_likelihood: Callable[[Any], Any],
     prior_transform: Callable[[Any], Any] | None = None,

@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.bases.prior import PriorBase
+from annealz.core.arrays import in_float64
 from annealz.core.own_arrays import with_own_arrays
-from annealz.core.precision import in_float64
 from annealz.models.functions.jax_function import JaxFunction
 from annealz.models.layout import Layout
 from annealz.models.log_density import LogDensity, check_dtype

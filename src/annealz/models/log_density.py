@@ -20,10 +20,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.arrays import on_device
-from annealz.core.compiled import numbers_computed
 from annealz.core.failures import one_line
-from annealz.io.reading.budget import available_memory, size_text
-from annealz.io.storage.program import program_digest
+from annealz.core.programs import numbers_computed
+from annealz.io.fingerprint import program_digest
+from annealz.io.reading import available_memory, size_text
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction, Offset
 from annealz.models.functions.recognise import as_function

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
-from annealz.io.storage.fingerprint import fingerprint
+from annealz.io.fingerprint import fingerprint
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.ising import check_couplings, lattice_couplings

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from annealz.core.later import later
+from annealz.core.lazy_imports import later, listed_imports
 
 if TYPE_CHECKING:
     from annealz.paths.abstract import AbstractBipartitePath as AbstractBipartitePath
@@ -18,17 +18,4 @@ if TYPE_CHECKING:
     from annealz.paths.phase import PhasePath as PhasePath
     from annealz.paths.tempered import TemperedPath as TemperedPath
 else:
-    __getattr__ = later(
-        __name__,
-        {
-            "abstract": "AbstractBipartitePath AbstractLatentPath AbstractPath",
-            "discrete": "DiscretePath",
-            "geometric": "GeometricPath",
-            "lattice": "LatticePath",
-            "layers": "AbstractLayerPath LayerPath",
-            "pair_tables": "PairTablePath",
-            "pairs": "PairPath",
-            "phase": "PhasePath",
-            "tempered": "TemperedPath",
-        },
-    )
+    __getattr__ = later(__name__, listed_imports(__file__))

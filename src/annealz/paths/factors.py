@@ -34,7 +34,7 @@ from annealz.core.arrays import on_device
 from annealz.core.mixed_units import NEVER, MixedUnits
 from annealz.core.random import Bits
 from annealz.core.units import AbstractStateUnits, SoftmaxUnits
-from annealz.io.reading.budget import available_memory, size_text
+from annealz.io.reading import available_memory, size_text
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 

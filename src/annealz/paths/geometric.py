@@ -28,7 +28,7 @@ from annealz.core.arrays import on_device
 from annealz.core.devices import platform
 from annealz.core.names import MARGINALS
 from annealz.core.products import BinaryProduct
-from annealz.core.recent import Recent
+from annealz.core.programs import Recent
 from annealz.core.units import BernoulliUnits
 from annealz.paths.abstract import AbstractBipartitePath
 from annealz.paths.layers import AbstractLayerPath

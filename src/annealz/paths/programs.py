@@ -2,7 +2,7 @@
 
 import jax
 
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 
 __all__ = ["log_ratio", "position", "rows", "sample", "slope", "state"]
 

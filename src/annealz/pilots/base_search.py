@@ -44,8 +44,7 @@ from annealz.core.random import derive_seed
 from annealz.core.units import BernoulliUnits
 from annealz.core.weights import delta_std_err, effective_sample_size, flattened, log_mean
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
-from annealz.engine.progress import in_stage
+from annealz.engine.progress import Progress, in_stage
 from annealz.engine.resampling import island_unit
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel

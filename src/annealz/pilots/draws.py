@@ -11,16 +11,19 @@ approximate and must be labelled so. Exact draws of enumerable models: `annealz.
 The chain that a draw comes from depends on the weights of the run and on the seed alone.
 """
 
-from typing import NamedTuple
+import dataclasses
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.pace import Pace
 from annealz.core.random import Stream, derive_seed
 from annealz.core.weights import resample
-from annealz.engine.blocks import cut, split_chains
-from annealz.engine.cluster.current import compute_each
+from annealz.engine.blocks import gather, split_chains, states_like
+from annealz.engine.checkpoint import Saver
+from annealz.engine.loop import BlockProgram, take_steps
+from annealz.engine.progress import Progress
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -84,24 +87,46 @@ def draw_with_ancestors(
     for name, value, least in (("num_draws", num_draws, 1), ("num_sweeps", num_sweeps, 0)):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}.")
-    path = kernel.extend(path)
+    program = _Sweeps(kernel.extend(path), kernel, num_draws, num_sweeps, seed)
     generator = np.random.default_rng(derive_seed(seed, "draws", "resampling"))
     chosen = resample(run.log_weights, generator, num_draws)
-    starts, width = split_chains(num_draws)
-    blocks = cut(run.states[chosen], starts, width)
-    rows = [(seed, first, x, num_sweeps) for first, x in zip(starts, blocks, strict=True)]
-    swept = compute_each(_swept, (path, kernel), rows)
-    return Draws(np.concatenate(swept)[:num_draws], chosen)
+    swept = take_steps(program, Saver(None, 0), draws=run.states[chosen]).blocks
+    return Draws(gather(swept, num_draws), chosen)
 
 
-def _swept(path, kernel, seed: int, first: int, x: np.ndarray, num_sweeps: int) -> np.ndarray:
-    """These states, the first of which has this number, after sweeps at beta = 1."""
-    stream, chains = Stream(seed, "draws"), indices(len(x)) + np.int32(first)
-    states = on_device(x)
-    pace, done = Pace(), 0
-    while done < num_sweeps:
-        count = pace.take(min(CAPACITY, num_sweeps - done))
-        with pace:
-            states, _ = run_at_beta(path, kernel, stream, chains, states, 1.0, done, count)
-        done += count
-    return np.asarray(states)
+@dataclasses.dataclass(frozen=True)
+class _Sweeps(BlockProgram):
+    """Sweeps of every draw at beta = 1."""
+
+    path: AbstractPath
+    kernel: AbstractKernel
+    num_draws: int
+    num_steps: int
+    seed: int
+
+    @property
+    def blocks(self) -> tuple[list[int], int]:
+        return split_chains(self.num_draws)
+
+    @property
+    def given(self) -> tuple:
+        return self.path, self.kernel, Stream(self.seed, "draws")
+
+    def first(self, given: tuple, i: int, draws: np.ndarray) -> jax.Array:
+        return on_device(draws)
+
+    @property
+    def like(self) -> jax.ShapeDtypeStruct:
+        return states_like(self.path, self.blocks[1])
+
+    def limit(self, step: int) -> int:
+        return min(CAPACITY, self.num_steps - step)
+
+    def advance(self, given: tuple, i: int, block: jax.Array, step: int, stop: int, *_: Any):
+        path, kernel, stream = given
+        chains = indices(len(block)) + np.int32(self.blocks[0][i])
+        done = run_at_beta(path, kernel, stream, chains, block, 1.0, step, stop - step)
+        return done[0], None
+
+    def merge(self, step: int, stop: int, *_: Any):
+        return [], Progress(stop, self.num_steps, np.nan, np.nan, "draws")

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from annealz.core.cost import Cost
-from annealz.engine.progress import Progress
-from annealz.engine.progress import begin
-from annealz.io.registry.schedules import SCHEDULES, ScheduleRule
+from annealz.engine.progress import Progress, begin
+from annealz.io.schedules import SCHEDULES, ScheduleRule
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.survey import survey, survey_knots

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.engine.advance import repeat
 from annealz.engine.gpu import choose_fused

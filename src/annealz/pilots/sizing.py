@@ -29,11 +29,11 @@ from typing import NamedTuple
 import numpy as np
 
 from annealz.core.cost import Cost
+from annealz.core.errors import InputError
 from annealz.core.weights import delta_std_err, effective_sample_size
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
 from annealz.engine.blocks import block_size
-from annealz.engine.progress import begin, in_stage
+from annealz.engine.progress import Progress, begin, in_stage
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -171,10 +171,11 @@ def forecast(
     chosen = best.sizing.schedule
     if not best.needed <= _MAX_CHAINS:
         reachable = target_std_err * np.sqrt(best.needed / _MAX_CHAINS)
-        raise ValueError(
-            f"target_std_err of {target_std_err:g} is out of reach with {chosen.num_steps:,} steps: it "
-            f"would take {best.needed:.2g} chains, and with a million {reachable:.2g} can be reached; take "
-            "more steps, or a larger error."
+        raise InputError(
+            "target_std_err",
+            f"of {target_std_err:g} is out of reach with {chosen.num_steps:,} steps: it would take "
+            f"{best.needed:.2g} chains, and with a million {reachable:.2g} can be reached",
+            remedy="take more steps, or a larger error",
         )
     chains = int(np.ceil(best.needed))
     begin(on_progress, "timing")

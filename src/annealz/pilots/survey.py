@@ -15,12 +15,11 @@ from collections.abc import Callable
 import numpy as np
 
 from annealz.core.arrays import indices
-from annealz.core.failures import plainly
+from annealz.core.failures import user_errors
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
-from annealz.engine.cluster.current import as_task
 from annealz.engine.observers import Slope
+from annealz.engine.progress import Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.run_at_beta import run_at_beta
@@ -32,7 +31,7 @@ __all__ = ["survey", "survey_knots"]
 _UPDATES_A_CALL = 100
 
 
-@plainly
+@user_errors()
 def survey(
     path: AbstractPath,
     kernel: AbstractKernel,
@@ -88,8 +87,7 @@ def _pilot(now: Progress) -> Progress:
     return now._replace(log_z=np.nan, ess=np.nan, stage="pilot")
 
 
-@as_task
-@plainly
+@user_errors()
 def survey_knots(
     path: AbstractPath,
     kernel: AbstractKernel,

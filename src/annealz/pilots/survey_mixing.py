@@ -25,12 +25,11 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices
-from annealz.core.failures import plainly
+from annealz.core.failures import user_errors
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
 from annealz.engine.progress import Progress
-from annealz.engine.cluster.current import as_task
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.paths import programs
@@ -95,8 +94,7 @@ class _Knot:
         return not memory.is_bound and self.length > _RESOLVED * memory.tau
 
 
-@as_task
-@plainly
+@user_errors()
 def survey_mixing(
     path: AbstractPath,
     kernel: AbstractKernel,

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.engine.gpu import choose_fused
 from annealz.engine.observers import Slope

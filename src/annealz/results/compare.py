@@ -8,42 +8,61 @@ Compared by the ESS of a run, averaged over replicates; differences by Welch's t
 """
 
 import dataclasses
+import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.random import check_seed, derive_seed
-from annealz.core.text import as_text
+from annealz.core.cost import Cost
+from annealz.core.random import derive_seed
+from annealz.core.text import with_error
 from annealz.core.versions import versions
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.findings import Note
+from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
-from annealz.engine.cluster.current import current_cluster, side_by_side
+from annealz.engine.cluster import current_cluster, map_concurrently
 from annealz.engine.context import Context
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.engine.progress import Progress
+from annealz.io.records import list_of, optional, text, whole
+from annealz.io.schedules import SCHEDULES, described
 from annealz.kernels.abstract import AbstractKernel
-from annealz.methods.problem import choose_problem
+from annealz.methods.estimate import reproduction_sections
+from annealz.methods.problem import Problem, choose_problem
+from annealz.methods.request import PathRequest, option
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
-from annealz.pilots.plan import (
-    named_rule,
-    pilot_scale_within,
-    pilot_sweeps,
-    plan_schedule,
-)
-from annealz.schedules.choose import check_num_steps
+from annealz.pilots.plan import named_rule, pilot_scale_within, pilot_sweeps, plan_schedule
 
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Comparison", "Contender", "compare_schedules"]
+__all__ = ["CompareRequest", "Comparison", "Contender", "compare_schedules"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompareRequest(PathRequest):
+    """The arguments of `compare_schedules`."""
+
+    method: ClassVar[str] = "annealing"
+    command: ClassVar[tuple[str, str]] = ("compare", "compare_schedules")
+
+    schedules: Annotated[Any, optional(list_of(text))] = None
+    num_steps: Annotated[int, whole] = 10_000
+    num_chains: Annotated[int, whole] = 1000
+    num_replicates: Annotated[int, whole] = 4
+    kernel: Annotated[Any, optional(text)] = option(None, is_in_cli=False)
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_whole({"num_steps": 1, "num_chains": 1, "num_replicates": 2})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +75,7 @@ class Contender(Judged):
     log_weights: np.ndarray
     """(replicates, chains)."""
     sweeps: dict[str, int]
+    """Of the pilot and of the run of one replicate."""
     betas: np.ndarray
     """(num_steps + 1,), of the first replicate."""
 
@@ -93,21 +113,82 @@ class Contender(Judged):
         half = stats.t.ppf((1 + level) / 2, len(self.variance) - 1) * stats.sem(self.variance)
         return float(mean * np.exp(-half / mean)), float(mean * np.exp(half / mean))
 
+    def record(self) -> dict[str, Any]:
+        """Return JSON values."""
+        names = "num_steps log_z std_err ess variance variance_interval sweeps status"
+        return {"schedule": self.name, **record_of(self, names)}
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a pandas table."""
+        low, high = self.variance_interval()
+        return {
+            "schedule": self.name,
+            "log_z": self.log_z,
+            "std_err": self.std_err,
+            "status": self.status.value,
+            "mean_ess": self.ess.mean(),
+            "least_ess": self.ess.min(),
+            "largest_ess": self.ess.max(),
+            "variance": self.variance.mean(),
+            "variance_low": low,
+            "variance_high": high,
+            "num_steps": self.num_steps,
+            "pilot_sweeps": self.sweeps["pilot"],
+            "main_sweeps": self.sweeps["main"],
+        }
+
+    def row(self, exact_log_z: float | None) -> tuple[str, ...]:
+        """Return a row of a table, for people."""
+        gap = "–"
+        if exact_log_z is not None:
+            off = self.log_z - exact_log_z
+            gap = f"{off:+.4f}" + (f" ({off / self.std_err:+.1f})" if self.std_err > 0 else "")
+        low, high = self.variance_interval()
+        return (
+            self.name,
+            f"{self.num_steps:,}",
+            f"{self.sweeps['pilot']:,}",
+            with_error(self.log_z, self.std_err),
+            gap,
+            f"{np.median(self.ess):.0f} ({self.ess.min():.0f}–{self.ess.max():.0f})",
+            f"{self.variance.mean():.3f} ({low:.3f} … {high:.3f})",
+            self.status.value,
+        )
+
+
+_HEADINGS = ("schedule", "steps", "pilot", "log Z", "off by (s.e.)", "ESS: median (range)")
+_HEADINGS += ("Var log w", "status")
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Result):
     """What came out, in the order the schedules were named."""
 
+    request: CompareRequest
     model: str
     base: str
-    num_chains: int
-    budget: int
-    seed: int
     exact_log_z: float | None
     contenders: list[Contender]
-    messages: tuple[str, ...]
-    provenance: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """What is needed to reproduce this, and the seconds that it took."""
+    extra_messages: tuple[str, ...] = ()
+    model_digest: str = ""
+    cost: Cost = Cost()
+    """Of all pilots and runs; seconds are those of the clock."""
+    versions: dict[str, str] = dataclasses.field(default_factory=versions)
+
+    @property
+    def num_chains(self) -> int:
+        """N, of every replicate."""
+        return self.request.num_chains
+
+    @property
+    def budget(self) -> int:
+        """Sweeps of every replicate, its pilot included."""
+        return self.request.num_steps * self.request.num_chains
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know: which schedules were left out, and why."""
+        return self.extra_messages
 
     @property
     def verdict(self) -> str:
@@ -123,46 +204,66 @@ class Comparison:
         linear = next((c for c in ranked[2:] if c.name == "linear"), None)
         return words + (f"; {_lead(winner, linear)}." if linear else ".")
 
-    def __repr__(self) -> str:
-        rows = [
-            (
-                one.name,
-                f"{one.log_z:.4f} ± {one.std_err:.4f}, ESS {one.ess.mean():.1f}, {one.status.value}",
-            )
-            for one in self.contenders
-        ]
-        return as_text(f"Comparison: {self.verdict}", rows, self.messages)
+    def sheet(self) -> Sheet:
+        """Return what the result shows."""
+        headline, request = ("verdict", self.verdict), self.request
+        exact = {} if self.exact_log_z is None else {"exact log Z": f"{self.exact_log_z:.4f}"}
+        rows = {
+            "model": self.model,
+            "base": self.base,
+            **exact,
+            "each": f"{request.num_replicates} replicates of {self.budget:,} sweeps, pilots included",
+        }
+        lines = [one.row(self.exact_log_z) for one in self.contenders]
+        return Sheet(
+            name="Comparison",
+            title=f"Schedules compared on {self.model}",
+            headline=headline,
+            rows=[*rows.items(), headline],
+            notes=self.notes,
+            table=Table(headings=_HEADINGS, rows=lines),
+            record={
+                **record_of(self, "model base num_chains budget"),
+                **record_of(request, "seed"),
+                "exact_log_z": self.exact_log_z,
+                "schedules": [one.record() for one in self.contenders],
+                "verdict": self.verdict,
+            },
+        )
 
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import comparison_html
-
-        return comparison_html(self)
+    def sections(self) -> tuple[Section, ...]:
+        """Return what its page shows below the result."""
+        names = [one.name for one in self.contenders]
+        ess = "Effective chains of every replicate: more is better."
+        log_z = "log Z from all replicates together. Intervals that miss the others mean trouble."
+        betas = f"β(t) of the first replicates: {', '.join(names)}."
+        cost = f"{self.cost.sweeps:,} sweeps, {self.cost.seconds:.1f} s."
+        return (
+            Section("Schedules", [Table(rows=[(name, described(name)) for name in names])]),
+            Section(
+                "Pictures",
+                [
+                    Figure("ess", self.plot_ess, ess),
+                    Figure("log-z", self.plot_log_z, log_z),
+                    Figure("schedules", self.plot_schedules, betas),
+                ],
+            ),
+            Section("Cost", [cost]),
+            *reproduction_sections(
+                self.request,
+                self.versions,
+                {
+                    "model": self.model,
+                    "model digest": self.model_digest,
+                    "base": self.base,
+                    "seed": str(self.request.seed),
+                },
+            ),
+        )
 
     def to_pandas(self):
-        """A pandas table of a row a schedule."""
-        from annealz.views.tables import comparison_table
-
-        return comparison_table(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values."""
-        rows = [
-            {
-                "schedule": c.name,
-                "num_steps": c.num_steps,
-                "log_z": c.log_z,
-                "std_err": c.std_err,
-                "ess": c.ess.tolist(),
-                "variance": c.variance.tolist(),
-                "variance_interval": list(c.variance_interval()),
-                "sweeps": c.sweeps,
-                "status": c.status.value,
-            }
-            for c in self.contenders
-        ]
-        fields = ("model", "base", "num_chains", "budget", "seed", "exact_log_z")
-        head = {name: getattr(self, name) for name in fields}
-        return {**head, "schedules": rows, "verdict": self.verdict, "messages": list(self.messages)}
+        """Return a pandas table of a row per schedule."""
+        return data_frame([one.columns() for one in self.contenders])
 
     def plot(self):
         """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
@@ -188,12 +289,6 @@ class Comparison:
 
         return plot_contender_schedules(self, ax)
 
-    def report(self, path: str | Path) -> None:
-        """Write all of it as one HTML page that needs nothing else."""
-        from annealz.views.report import write_report
-
-        write_report(self, path)
-
 
 def compare_schedules(
     model: AbstractModel | str | Path,
@@ -211,7 +306,7 @@ def compare_schedules(
     progress: bool = False,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Comparison:
-    """Every schedule at the cost of `num_steps` steps of `num_chains` chains, pilot included.
+    """Compare schedules at the cost of `num_steps` steps of `num_chains` chains each, pilots included.
 
     By default the schedules are annealz's own, and those of other packages that ask to be compared.
     With `client`, a `dask.distributed.Client`, schedules and replicates run side by side on its workers, to
@@ -230,113 +325,9 @@ def compare_schedules(
     >>> comparison.verdict.startswith("linear won with a mean ESS of")
     True
     """
-    if num_replicates < 2:
-        raise ValueError(f"num_replicates must be at least 2, got {num_replicates}.")
-    if num_chains < 1:
-        raise ValueError(f"num_chains must be at least 1, got {num_chains}.")
-    check_num_steps(num_steps)
-    check_seed(seed)
-    messages: list[str] = []
-    if schedules is None:
-        schedules = SCHEDULES.compared()
-        messages += SCHEDULES.refusals()
-    if not schedules:
-        raise ValueError(f"schedules must be some of {', '.join(SCHEDULES.names())}, got none.")
-    for name in schedules:
-        named_rule(name)
-    with Context(
-        client=client, progress=progress, on_progress=on_progress, is_named=True
-    ) as context:
-        on_progress = context.on_progress  # pyright: ignore[reportAssignmentType]
-        began = time.monotonic()
-        given = {"path": path is not None, "kernel": kernel is not None}
-        problem = choose_problem(model, base=base, data=data, path=path, kernel=kernel)
-        problem = problem.prepared(seed, num_steps, num_chains)
-        path, kernel = problem.states, problem.kernel
-        budget = num_steps * num_chains
-        entries = []
-        for name in schedules:
-            scale = pilot_scale_within(name, budget)
-            pilot = pilot_sweeps(name, budget, scale)
-            steps = (budget - pilot) // num_chains
-            if steps < 1:
-                messages.append(
-                    f"{name} is left out: its pilot of {pilot:,} sweeps is all of the budget."
-                )
-                continue
-            entries.append(_Entry(name, steps, pilot, scale))
-        jobs = [(entry, replicate) for entry in entries for replicate in range(num_replicates)]
-        if on_progress is not None and current_cluster() is not None:
-            on_progress = _Joint(on_progress, len(jobs))
-
-        failed: dict[str, ValueError] = {}
-
-        def run_one(job: tuple[_Entry, int]) -> tuple[np.ndarray, np.ndarray] | ValueError:
-            (entry, replicate), here = job, derive_seed(seed, job[0].name, job[1])
-            if entry.name in failed:
-                return failed[entry.name]
-            label = f"{entry.name} {replicate + 1}/{num_replicates}"
-            report = None if on_progress is None else _labelled(on_progress, label)
-            common: dict[str, Any] = {"num_chains": num_chains, "seed": here, "on_progress": report}
-            try:
-                schedule = plan_schedule(
-                    entry.name,
-                    path,
-                    kernel,
-                    num_steps=entry.num_steps,
-                    pilot_scale=entry.pilot_scale,
-                    **common,
-                )
-                run = anneal(path, kernel, schedule, purpose="compare", **common)
-            except ValueError as error:
-                failed[entry.name] = error
-                return error
-            return run.log_weights, schedule.betas
-
-        outcomes = side_by_side(run_one, jobs)
-        contenders = []
-        for i, entry in enumerate(entries):
-            own = outcomes[i * num_replicates : (i + 1) * num_replicates]
-            error = next((one for one in own if isinstance(one, ValueError)), None)
-            if error is not None:
-                messages.append(f"{entry.name} is left out: {error}")
-                continue
-            rows, betas = zip(*own, strict=True)  # pyright: ignore[reportArgumentType]
-            sweeps = {"pilot": entry.pilot, "main": entry.num_steps * num_chains}
-            contenders.append(
-                Contender(entry.name, entry.num_steps, path.log_z0, np.array(rows), sweeps, betas[0])
-            )
-        if not contenders:
-            raise ValueError(f"no schedule could be run: {' '.join(messages)}")
-        known = problem.exact_log_z
-        if known is None:
-            known = problem.model.exact_log_z_if_cheap()
-        return Comparison(
-            model=problem.name,
-            base=problem.base_name,
-            num_chains=num_chains,
-            budget=budget,
-            seed=seed,
-            exact_log_z=known,
-            contenders=contenders,
-            messages=tuple(messages),
-            provenance={
-                "model": str(model) if isinstance(model, str | Path) else None,
-                "map": getattr(model, "map", None) if isinstance(model, str) else None,
-                "model_digest": problem.model.digest,
-                "given": given | {"base": not isinstance(base, str)},
-                "base": base if isinstance(base, str) else None,
-                "data": data is not None,
-                "schedules": list(schedules),
-                "num_steps": num_steps,
-                "num_chains": num_chains,
-                "num_replicates": num_replicates,
-                "seed": seed,
-                "tuning_sweeps": problem.cost.sweeps,
-                "seconds": time.monotonic() - began,
-                "versions": versions(),
-            },
-        )
+    arguments = dict(locals())
+    with Context.of(arguments, is_named=True) as context:
+        return _compare(CompareRequest(**arguments), context)
 
 
 class _Entry(NamedTuple):
@@ -346,6 +337,105 @@ class _Entry(NamedTuple):
     num_steps: int
     pilot: int
     pilot_scale: float
+
+
+def _compare(request: CompareRequest, context: Context) -> Comparison:
+    """Return the comparison that was asked for."""
+    began, messages = time.monotonic(), []
+    names = request.schedules
+    if names is None:
+        names = SCHEDULES.compared()
+        messages += SCHEDULES.refusals()
+    if not names:
+        raise ValueError(f"schedules must be some of {', '.join(SCHEDULES.names())}, got none.")
+    for name in names:
+        named_rule(name)
+    given = {name: getattr(request, name) for name in ("base", "data", "path", "kernel")}
+    problem = choose_problem(request.model, **given)
+    problem = problem.prepared(request.seed, request.num_steps, request.num_chains).with_exact()
+    budget = request.num_steps * request.num_chains
+    entries = []
+    for name in names:
+        scale = pilot_scale_within(name, budget)
+        pilot = pilot_sweeps(name, budget, scale)
+        steps = (budget - pilot) // request.num_chains
+        if steps < 1:
+            reason = f"its pilot of {pilot:,} sweeps is all of the budget."
+            messages.append(f"{name} is left out: {reason}")
+        else:
+            entries.append(_Entry(name, steps, pilot, scale))
+    count, contenders = request.num_replicates, []
+    jobs = [(entry, replicate) for entry in entries for replicate in range(count)]
+    outcomes = map_concurrently(_runner(request, problem, context, len(jobs)), jobs)
+    for i, entry in enumerate(entries):
+        own = outcomes[i * count : (i + 1) * count]
+        error = next((one for one in own if isinstance(one, ValueError)), None)
+        if error is not None:
+            messages.append(f"{entry.name} is left out: {error}")
+            continue
+        rows, betas = zip(*own, strict=True)  # pyright: ignore[reportArgumentType]
+        sweeps = {"pilot": entry.pilot, "main": entry.num_steps * request.num_chains}
+        log_z0, steps = problem.states.log_z0, entry.num_steps
+        contenders.append(Contender(entry.name, steps, log_z0, np.array(rows), sweeps, betas[0]))
+    if not contenders:
+        raise ValueError(f"no schedule could be run: {' '.join(messages)}")
+    sweeps = count * sum(sum(one.sweeps.values()) for one in contenders)
+    return Comparison(
+        request=request.replace(schedules=list(names)),
+        model=problem.name,
+        base=problem.base_name,
+        exact_log_z=problem.exact_log_z,
+        contenders=contenders,
+        extra_messages=tuple(messages),
+        model_digest=problem.model.digest,
+        cost=Cost(problem.cost.sweeps + sweeps, seconds=time.monotonic() - began),
+    )
+
+
+Job = tuple[_Entry, int]
+Outcome = tuple[np.ndarray, np.ndarray] | ValueError
+"""Log weights and betas, or why there are none."""
+
+
+def _runner(
+    request: CompareRequest, problem: Problem, context: Context, num_jobs: int
+) -> Callable[[Job], Outcome]:
+    """Return the function that runs a replicate of a schedule."""
+    on_progress: Callable[..., None] | None = context.on_progress
+    failed: dict[str, ValueError] = {}
+    if on_progress is not None and current_cluster() is not None:
+        on_progress = _Joint(on_progress, num_jobs)
+
+    def run_one(job: Job) -> Outcome:
+        entry, replicate = job
+        if entry.name in failed:
+            return failed[entry.name]
+        report = None
+        if on_progress is not None:
+            label = f"{entry.name} {replicate + 1}/{request.num_replicates}"
+            report = functools.partial(on_progress, label)
+        common: dict[str, Any] = {
+            "num_chains": request.num_chains,
+            "seed": derive_seed(request.seed, entry.name, replicate),
+            "on_progress": report,
+        }
+        path, kernel = problem.states, problem.kernel
+        try:
+            schedule = plan_schedule(
+                entry.name,
+                path,
+                kernel,
+                num_steps=entry.num_steps,
+                pilot_scale=entry.pilot_scale,
+                **common,
+            )
+            run = anneal(path, kernel, schedule, purpose="compare", **common)
+        except ValueError as error:
+            failed[entry.name] = error
+            return error
+        return run.log_weights, schedule.betas
+
+    return run_one
 
 
 class _Joint:
@@ -360,15 +450,8 @@ class _Joint:
         with self._lock:
             if now.stage == "run":
                 self._shares[label] = now.step / now.num_steps
-            done = sum(self._shares.values()) / self._num_runs
-            nothing = float("nan")
-            self._report(
-                f"{self._num_runs} runs", Progress(round(1000 * done), 1000, nothing, nothing)
-            )
-
-
-def _labelled(on_progress: Callable[[str, Progress], None], label: str) -> Callable:
-    return lambda progress: on_progress(label, progress)
+            done = round(1000 * sum(self._shares.values()) / self._num_runs)
+            self._report(f"{self._num_runs} runs", Progress(done, 1000, np.nan, np.nan))
 
 
 def _lead(winner: Contender, other: Contender) -> str:

@@ -35,12 +35,14 @@ using reverse annealing, AISTATS 2015.
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import derive_seed
 from annealz.core.weights import log_mean
+from annealz.diagnostics.sheet import record_of
 from annealz.engine.anneal import anneal
 from annealz.engine.progress import Progress
 from annealz.engine.run import Run
@@ -109,6 +111,11 @@ class Conservative:
         """Of each example."""
         return self.log_weights.shape[1]
 
+    def record(self) -> dict[str, Any]:
+        """Return JSON values."""
+        own = record_of(self, "std_err log_z num_examples num_chains")
+        return own | record_of(self.run, "sweeps seconds")
+
     @property
     def _log_means(self) -> np.ndarray:
         return np.array([log_mean(row) for row in self.log_weights])
@@ -125,7 +132,7 @@ def conservative_log_z(
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Conservative:
-    """Reverse annealing from examples (rows, visible) of zeros and ones.
+    """Anneal in reverse from examples (rows, visible) of zeros and ones.
 
     Parameters
     ----------

@@ -16,17 +16,17 @@ have not seen (`diagnostics/stated.py`) adds about (1 + log N) / N.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.numerics import finite_or_none
 from annealz.core.random import Stream, derive_seed
-from annealz.core.text import as_text
+from annealz.core.text import interval_text, with_error
 from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
-from annealz.diagnostics.findings import Findings, Note, in_options, in_python, messages_of
+from annealz.diagnostics.findings import Findings, Note
+from annealz.diagnostics.sheet import Result, Sheet, record_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, status_of
 from annealz.engine.run import Run
@@ -41,10 +41,14 @@ if TYPE_CHECKING:
 __all__ = ["Entropy", "entropy_of"]
 
 _ROWS = 4096  # at a time
+_RECORDED = (
+    "std_err interval bits variables is_differential mean_log_density std_err_mean ess estimate"
+)
+_ROWS_OF_LOG_Z = {"log Z", "exact log Z", "ESS", "resampled", "schedule", "base", "seed", "cost"}
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Entropy(Judged):
+class Entropy(Result, Judged):
     """The entropy of a model, and all that stands behind it.
 
     Examples
@@ -99,7 +103,7 @@ class Entropy(Judged):
         return stated_std_err(self.judgement.std_err, self._num_unseen)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of `value`."""
+        """Return the confidence interval of `value`."""
         log_z0 = self.estimate.run.log_z0
         low, high = self.judgement.interval(level)
         return stated_interval(self.value, (log_z0 + low, log_z0 + high), level, self._num_unseen)
@@ -108,6 +112,11 @@ class Entropy(Judged):
     def mean_log_density(self) -> float:
         """E[log p*], which `value` is subtracted by."""
         return self.judgement.mean
+
+    @property
+    def std_err_mean(self) -> float:
+        """Standard error of `mean_log_density`."""
+        return self.judgement.mean_std_err
 
     @property
     def ess(self) -> float:
@@ -127,65 +136,37 @@ class Entropy(Judged):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What to know, as data: those of log Z, and what was found of the mean of log p*."""
+        """What to know: of log Z, and of the mean of log p*."""
         of_log_z = self.estimate.notes
         return (*(one for one in self.findings.values() if one not in of_log_z), *of_log_z)
 
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """What to know, and what to do about it; empty if there is nothing to report."""
-        return messages_of(self.notes, in_python)
-
-    def to_dict(self) -> dict[str, Any]:
-        """What `annealz entropy --json` prints; what is unknown is None."""
-        return {
-            "model": self.model,
-            "entropy": self.value,
-            "std_err": finite_or_none(self.std_err),
-            "interval": [finite_or_none(bound) for bound in self.interval()],
-            "bits": self.bits,
-            "variables": self.variables,
-            "is_differential": self.is_differential,
-            "mean_log_density": self.mean_log_density,
-            "std_err_mean": finite_or_none(self.judgement.mean_std_err),
-            "ess": self.ess,
-            "status": self.status.value,
-            "messages": list(messages_of(self.notes, in_options)),
-            "estimate": self.estimate.to_dict(),
-        }
-
-    def rows(self) -> list[tuple[str, str]]:
-        """The result as label and value, for people."""
-        (low, high), error = self.interval(), self.std_err
-        is_known = bool(np.isfinite([error, low, high]).all())
-        of_bits = f"{self.bits:.4f} ± {error / np.log(2):.4f}" if is_known else f"{self.bits:.4f}"
-        of_mean = self.judgement.mean_std_err
-        rows = [
-            ("model", self.model),
-            ("entropy", f"{self.value:.4f} ± " + (f"{error:.4f} nats" if is_known else "unknown")),
-            ("95 % interval", f"{low:.4f} … {high:.4f}" if is_known else "unknown"),
-            ("in bits", of_bits),
-            ("of", self.variables + (", differential" if self.is_differential else "")),
-            (
-                "mean of log p*",
-                f"{self.mean_log_density:.4f} ± {of_mean:.4f}, ESS {self.ess:.1f}"
-                if np.isfinite(of_mean)
-                else f"{self.mean_log_density:.4f} ± unknown",
-            ),
-        ]
-        kept = {"log Z", "exact log Z", "ESS", "resampled", "schedule", "base", "seed", "cost"}
-        rows += [row for row in self.estimate.rows() if row[0] in kept]
+    def sheet(self) -> Sheet:
+        """Return what the result shows."""
+        interval, error = self.interval(), self.std_err
+        is_known = bool(np.isfinite([error, *interval]).all())
+        number = with_error(self.value, error if is_known else None)
+        headline = "entropy", number + " nats" * is_known
+        in_bits = with_error(self.bits, error / np.log(2)) if is_known else f"{self.bits:.4f}"
+        mean = with_error(self.mean_log_density, self.std_err_mean)
+        mean += f", ESS {self.ess:.1f}" if np.isfinite(self.std_err_mean) else ""
         has_none = self.estimate.second_opinion is None
-        words = ", without a second opinion" if has_none else ""
-        return [*rows, ("status", f"{self.status.value}{words}")]
-
-    def __repr__(self) -> str:
-        return as_text("Entropy", self.rows(), self.messages)
-
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import entropy_html
-
-        return entropy_html(self)
+        return Sheet(
+            name="Entropy",
+            headline=headline,
+            rows=(
+                ("model", self.model),
+                headline,
+                ("95 % interval", interval_text(interval if is_known else (np.nan, np.nan))),
+                ("in bits", in_bits),
+                ("of", self.variables + (", differential" if self.is_differential else "")),
+                ("mean of log p*", mean),
+                *(row for row in self.estimate.rows() if row[0] in _ROWS_OF_LOG_Z),
+                ("status", self.status.value + ", without a second opinion" * has_none),
+            ),
+            status=self.status,
+            notes=self.notes,
+            record={"model": self.model, "entropy": self.value, **record_of(self, _RECORDED)},
+        )
 
     @property
     def _num_unseen(self) -> float | None:
@@ -195,7 +176,7 @@ class Entropy(Judged):
 
 
 def entropy_of(estimate: "Estimate") -> Entropy:
-    """From the forward run of an estimate."""
+    """Return the entropy that the forward run of an estimate gives."""
     problem = estimate.problem
     if problem is None:
         raise ValueError(
@@ -208,15 +189,15 @@ def entropy_of(estimate: "Estimate") -> Entropy:
 
 
 def _log_densities(problem: "Problem", run: Run, seed: int) -> np.ndarray:
-    """log p* of the last states (chains,), float64, or its mean given them."""
+    """Return log p* of the last states (chains,), float64, or its mean given them."""
     model, path = problem.model, problem.states
+    flat = path.flat if isinstance(path, MixtureLayerPath) else path
     values, bits = [], Stream(derive_seed(seed, "entropy"), "draws")
     for start in range(0, run.num_chains, _ROWS):
         x = on_device(run.states[start : start + _ROWS])
         if model.sums_out_own:
             found = _of_all(path, x)
         elif problem.marginal == "hidden":
-            flat = path.flat if isinstance(path, MixtureLayerPath) else path
             chains = indices(len(x)) + np.int32(start)
             found = log_densities(model, np.asarray(_drawn(flat, bits.at(0, chains), x)))
         else:

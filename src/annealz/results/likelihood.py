@@ -27,17 +27,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from annealz.api import estimate_log_z
-from annealz.core.numerics import finite_or_none
-from annealz.core.text import as_text
-from annealz.diagnostics.findings import (
-    Finding,
-    Kind,
-    Note,
-    Remedy,
-    in_options,
-    in_python,
-    messages_of,
-)
+from annealz.core.errors import InputError
+from annealz.core.text import error_text, interval_text, with_error
+from annealz.diagnostics.findings import Finding, Kind, Note, Remedy
+from annealz.diagnostics.sheet import Result, Row, Sheet, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
@@ -58,10 +51,16 @@ __all__ = ["Likelihood", "check_conservative", "log_likelihood"]
 
 
 _MOST_ERRORS = 2.0  # by which a bound may lie on the wrong side by chance
+_ROWS_OF_LOG_Z = {"log Z", "exact log Z", "ESS", "schedule", "base", "seed", "cost", "status"}
+_ROWS_OF_LOG_Z |= {"method", "ladder", "round trips"}  # of replica exchange
+_RECORDED = (
+    "model data num_examples log_likelihood std_err std_err_log_z std_err_data interval interval_log_z "
+    "exact_log_likelihood"
+)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Likelihood(Judged):
+class Likelihood(Result, Judged):
     """The mean log-likelihood of data, and all that stands behind it.
 
     Examples
@@ -137,15 +136,13 @@ class Likelihood(Judged):
         return float(np.hypot(self.std_err_log_z, self.std_err_data))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval with both errors: the mean over all that the data come from."""
-        low, high = self.interval_log_z(level)
-        spread, mean = ndtri((1 + level) / 2) * self.std_err_data, self.log_likelihood
-        return mean - float(np.hypot(spread, mean - low)), mean + float(
-            np.hypot(spread, high - mean)
-        )
+        """Return the interval with both errors: the mean over all that the data come from."""
+        mean, half = self.log_likelihood, ndtri((1 + level) / 2) * self.std_err_data
+        below, above = np.hypot(half, np.subtract(self.interval_log_z(level), mean))
+        return mean - float(below), mean + float(above)
 
     def interval_log_z(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval with the error of log Z only: the mean over these very examples."""
+        """Return the interval with the error of log Z only: the mean over these very examples."""
         low, high = self.estimate.interval(level)
         return self._given(high), self._given(low)
 
@@ -166,13 +163,8 @@ class Likelihood(Judged):
         return self.estimate.status
 
     @property
-    def messages(self) -> tuple[str, ...]:
-        """What to know, and what to do about it; empty if there is nothing to report."""
-        return messages_of(self.notes, in_python)
-
-    @property
     def notes(self) -> tuple[Note, ...]:
-        """The same as data: those of log Z, and what they mean for the log-likelihood."""
+        """What to know: of log Z, and what that means for the log-likelihood."""
         found: list[Finding] = []
         if self._is_upper_bound:
             words = "which also computes a lower bound, or more steps"
@@ -183,7 +175,7 @@ class Likelihood(Judged):
         return (*found, *self.estimate.notes, *self._against_conservative())
 
     def _against_conservative(self) -> list[Finding]:
-        """Whether the conservative log-likelihood lies above the exact one, or the other."""
+        """Find out whether the lower bound lies above the exact log-likelihood, or above the other."""
         if self.conservative is None:
             return []
         known, error = self.estimate.exact_log_z, 0.0
@@ -193,99 +185,53 @@ class Likelihood(Judged):
         is_above = known - self.conservative.log_z > _MOST_ERRORS * errors
         return [Finding.of(Kind.BOUNDS_NOTHING)] if is_above else []
 
-    def to_dict(self) -> dict[str, Any]:
-        """What `annealz likelihood --json` prints; what is unknown is None."""
-        return {
-            "model": self.model,
-            "data": self.data,
-            "num_examples": self.num_examples,
-            "log_likelihood": self.log_likelihood,
-            "std_err": finite_or_none(self.std_err),
-            "std_err_log_z": finite_or_none(self.std_err_log_z),
-            "std_err_data": finite_or_none(self.std_err_data),
-            "interval": [finite_or_none(bound) for bound in self.interval()],
-            "interval_log_z": [finite_or_none(bound) for bound in self.interval_log_z()],
-            "exact_log_likelihood": self.exact_log_likelihood,
-            "conservative": self._conservative_dict(),
-            "status": self.status.value,
-            "messages": list(messages_of(self.notes, in_options)),
-            "estimate": self.estimate.to_dict(),
-        }
-
-    def rows(self) -> list[tuple[str, str]]:
-        """The result as label and value, for people."""
+    def sheet(self) -> Sheet:
+        """Return what the result shows."""
         bound = ", likely an upper bound" if self._is_upper_bound else ""
+        of_these = interval_text(self.interval_log_z())
+        number = with_error(self.log_likelihood, self.std_err)
+        headline = "log-likelihood", f"{number} nats per example{bound}"
+        of_log_z = f"{error_text(self.std_err_log_z)}; of these very examples {of_these}"
         rows = [
             ("model", self.model),
             ("data", f"{self.data}, {self.num_examples:,} examples"),
-            (
-                "log-likelihood",
-                f"{self.log_likelihood:.4f} ± {_error(self.std_err)} nats per example{bound}",
-            ),
-            ("95 % interval", _range(self.interval())),
-            ("error of the data", _error(self.std_err_data)),
-            (
-                "error of log Z",
-                f"{_error(self.std_err_log_z)}; of these very examples {_range(self.interval_log_z())}",
-            ),
+            headline,
+            ("95 % interval", interval_text(self.interval())),
+            ("error of the data", error_text(self.std_err_data)),
+            ("error of log Z", of_log_z),
         ]
-        exact = self.exact_log_likelihood
+        exact, bounds, record = self.exact_log_likelihood, self.conservative, None
         if exact is not None:
             gap = self.log_likelihood - exact
             rows.append(("exact", f"{exact:.4f} of these very examples (off by {gap:+.4f})"))
-        if self.conservative is not None:
-            below, low = self.conservative, self._given(self.conservative.log_z)
-            gap = self.log_likelihood - low
-            side = "below" if gap > 0 else "above"
-            rows += [
-                ("conservative", f"{low:.4f} ± {_error(below.std_err)} ({abs(gap):.4f} {side})"),
-                (
-                    "… with",
-                    f"{below.num_examples} examples, {below.num_chains} chains each, "
-                    f"{below.run.sweeps:,} sweeps, {below.run.seconds:.1f} s",
-                ),
-            ]
-        kept = {"log Z", "exact log Z", "ESS", "schedule", "base", "seed", "cost", "status"}
-        kept |= {"method", "ladder", "round trips"}  # of replica exchange
-        return rows + [row for row in self.estimate.rows() if row[0] in kept]
-
-    def __repr__(self) -> str:
-        return as_text("Likelihood", self.rows(), self.messages)
-
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import likelihood_html
-
-        return likelihood_html(self)
+        if bounds is not None:
+            low = self._given(bounds.log_z)
+            rows += _conservative_rows(bounds, low, self.log_likelihood - low)
+            record = {"log_likelihood": low, **bounds.record()}
+        rows += [row for row in self.estimate.rows() if row[0] in _ROWS_OF_LOG_Z]
+        return Sheet(
+            name="Likelihood",
+            headline=headline,
+            rows=rows,
+            status=self.status,
+            notes=self.notes,
+            record=record_of(self, _RECORDED)
+            | {"conservative": record, "estimate": self.estimate.to_dict()},
+        )
 
     def to_pandas(self):
-        """log p*(v) and log p(v) as a pandas table, one row per example."""
-        from annealz.views.tables import likelihood_table
-
-        return likelihood_table(self)
+        """Return log p*(v) and log p(v) as a pandas table, one row per example."""
+        columns = {"log_density": self.log_densities, "log_likelihood": self.log_likelihoods}
+        return data_frame(columns, "example")
 
     @property
     def _is_upper_bound(self) -> bool:
         """Whether log Z is likely too low: it comes from forward weights that cannot be trusted."""
-        both = getattr(self.estimate, "two_sided", "exchange")  # which errs on either side
-        return self.status is not Status.OK and both is None
+        return self.status is not Status.OK and self.estimate.is_low
 
     def _given(self, log_z: float) -> float:
-        """Mean log p(v) with this log Z."""
+        """Return the mean log p(v) with this log Z."""
         return float(self.log_densities.mean() - log_z)
-
-    def _conservative_dict(self) -> dict[str, Any] | None:
-        below = self.conservative
-        if below is None:
-            return None
-        return {
-            "log_likelihood": self.conservative_log_likelihood,
-            "std_err": finite_or_none(below.std_err),
-            "log_z": below.log_z,
-            "num_examples": below.num_examples,
-            "num_chains": below.num_chains,
-            "sweeps": below.run.sweeps,
-            "seconds": below.run.seconds,
-        }
 
 
 def log_likelihood(
@@ -302,7 +248,7 @@ def log_likelihood(
     on_progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Likelihood:
-    """Mean log-likelihood of data under a model.
+    """Return the mean log-likelihood of data under a model.
 
     Parameters
     ----------
@@ -340,32 +286,33 @@ def log_likelihood(
     if isinstance(data, str | Path):
         data_name, rows, _ = read_examples(data, target, alphabet=alphabet)
     elif alphabet is not None:
-        raise ValueError("alphabet is for sequences in FASTA, and data is an array: leave one out.")
+        raise InputError(
+            "alphabet", "is for sequences in FASTA, and {data} is an array: leave one out"
+        )
     else:
         rows = check_examples(data, target, data_name)
-    if conservative:
-        check_conservative(target)
-    if estimate is None:
-        estimate = estimate_log_z(model, progress=progress, on_progress=on_progress, **options)
-    elif options:
-        raise ValueError(
-            f"an estimate is given, and so is {', '.join(options)} to make one: leave one out."
-        )
-    elif estimate.plan.model_digest != target.digest:
-        raise ValueError(
-            f"the estimate is that of another model, {estimate.model}: give its own, or none."
-        )
-    below = None
-    if conservative and not hasattr(estimate, "schedule"):
-        raise ValueError(
-            "conservative follows the schedule of an estimate by annealing, got one by replica exchange: "
-            "leave out one of them."
-        )
-    if conservative:
-        assert isinstance(target, RBM)
-        with Context(progress=progress, on_progress=on_progress) as context:
+    rbm = check_conservative(target) if conservative else None
+    with Context(progress=progress, on_progress=on_progress) as context:
+        if estimate is None:
+            estimate = estimate_log_z(model, on_progress=context.on_progress, **options)
+        elif options:
+            raise ValueError(
+                f"an estimate is given, and so is {', '.join(options)} to make one: leave one out."
+            )
+        elif estimate.plan.model_digest != target.digest:
+            raise ValueError(
+                f"the estimate is that of another model, {estimate.model}: give its own, or none."
+            )
+        below = None
+        if rbm is not None:
+            if not isinstance(estimate, Estimate):
+                raise InputError(
+                    "conservative",
+                    "follows the schedule of an estimate by annealing, and this one is by another "
+                    "{method}: leave out one of them",
+                )
             below = conservative_log_z(
-                target,
+                rbm,
                 rows,
                 estimate.schedule,
                 num_examples=conservative_examples,
@@ -376,18 +323,21 @@ def log_likelihood(
     return Likelihood(data_name, log_densities(target, rows), estimate, below)
 
 
-def check_conservative(model: AbstractModel) -> None:
+def check_conservative(model: AbstractModel) -> RBM:
     """Refuse a model that reverse annealing from examples does not know."""
-    if not isinstance(model, RBM):
-        raise ValueError(
-            f"conservative is for RBMs of binary units, got a {type(model).__name__}: leave it out."
-        )
+    if isinstance(model, RBM):
+        return model
+    raise InputError(
+        "conservative", f"is for RBMs of binary units, got a {type(model).__name__}: leave it out"
+    )
 
 
-def _error(value: float) -> str:
-    return f"{value:.4f}" if np.isfinite(value) else "unknown"
-
-
-def _range(interval: tuple[float, float]) -> str:
-    low, high = interval
-    return f"{low:.4f} … {high:.4f}" if np.isfinite(interval).all() else "unknown"
+def _conservative_rows(bounds: Conservative, low: float, gap: float) -> list[Row]:
+    """Return the rows of a lower bound, which lies `gap` below the log-likelihood."""
+    size = f"{abs(gap):.4f} {'below' if gap > 0 else 'above'}"
+    cost = f"{bounds.run.sweeps:,} sweeps, {bounds.run.seconds:.1f} s"
+    chains = f"{bounds.num_examples} examples, {bounds.num_chains} chains each"
+    return [
+        ("conservative", f"{with_error(low, bounds.std_err)} ({size})"),
+        ("… with", f"{chains}, {cost}"),
+    ]

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.core.errors import InputError
+from annealz.io.schedules import SCHEDULES
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 
@@ -16,12 +17,10 @@ MAX_NUM_STEPS = 10_000_000
 
 
 def check_num_steps(num_steps: int) -> int:
-    """The number itself, if a schedule can have that many steps."""
+    """Return the number, if a schedule can have that many steps."""
     if not 1 <= num_steps <= MAX_NUM_STEPS:
-        raise ValueError(
-            f"num_steps must be from 1 to {MAX_NUM_STEPS:,} (float32 cannot distinguish more), "
-            f"got {num_steps:,}."
-        )
+        wanted = f"must be from 1 to {MAX_NUM_STEPS:,} (float32 cannot distinguish more)"
+        raise InputError("num_steps", wanted, num_steps)
     return num_steps
 
 
@@ -51,8 +50,9 @@ def choose_schedule(
     else:
         chosen = Schedule(np.asarray(schedule))
     if num_steps not in (None, chosen.num_steps):
-        raise ValueError(
-            f"num_steps is {num_steps}, but the given schedule has {chosen.num_steps} steps: leave "
-            "num_steps out."
+        raise InputError(
+            "num_steps",
+            f"is {num_steps}, but the given schedule has {chosen.num_steps} steps",
+            remedy="leave {num_steps} out",
         )
     return chosen

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 
-from annealz.io.registry.plugins import call
-from annealz.io.registry.schedules import ScheduleRule
+from annealz.io.registry import call
+from annealz.io.schedules import ScheduleRule
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 

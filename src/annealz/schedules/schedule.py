@@ -12,25 +12,19 @@ from typing import Any, Self
 
 import numpy as np
 
-from annealz.io.reading.fields import Field, Record, line, numbers, optional, table, text
-from annealz.io.reading.json_text import parse_json
-from annealz.io.reading.npy import load_npy
-from annealz.io.reading.regular import read_small
-from annealz.io.reading.words import told
-from annealz.io.storage.files import write_atomic
+from annealz.diagnostics.sheet import Sheet, Shown, data_frame
+from annealz.io.archive import load_npy
+from annealz.io.files import write_atomic
+from annealz.io.reading import parse_json, read_small, told
+from annealz.io.records import Record, line, numbers, optional, table, text
 from annealz.schedules.terrain import TERRAIN, Terrain
 
 __all__ = ["Schedule"]
 
 _RECORD = Record(
     "the schedule",
-    (
-        Field("name", line),
-        Field("digest", text),
-        Field("provenance", table),
-        Field("betas", numbers),
-        Field("terrain", optional(TERRAIN), False),
-    ),
+    {"name": line, "digest": text, "provenance": table, "betas": numbers},
+    {"terrain": optional(TERRAIN.within)},
 )
 
 _FORMAT = "annealz-schedule-1"
@@ -38,7 +32,7 @@ _KEYS = {"betas", "name", "provenance", "digest"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(Shown):
     """Annealing schedule of K steps.
 
     Parameters
@@ -97,16 +91,26 @@ class Schedule:
     def __repr__(self) -> str:
         return f"Schedule({self.name}, num_steps={self.num_steps}, digest={self.digest[:12]})"
 
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import schedule_html
-
-        return schedule_html(self)
+    def sheet(self) -> Sheet:
+        """Return what it shows."""
+        known = self.provenance
+        rows = [
+            ("steps", f"{self.num_steps:,}"),
+            ("largest step", f"{np.diff(self.betas).max():.3g}"),
+        ]
+        if "predicted_variance" in known:
+            rows.append(("predicted variance of log w", f"{known['predicted_variance']:.3g}"))
+        if "predicted_gain" in known:
+            rows.append(("predicted gain on linear", f"{known['predicted_gain']:.2f} ×"))
+        if "pilot_sweeps" in known:
+            rows.append(("pilot", f"{known['pilot_sweeps']:,} sweeps"))
+        rows.append(("digest", self.digest[:12]))
+        curves = [("β(t)", self.betas)]
+        return Sheet(name="Schedule", headline=("schedule", self.name), rows=rows, curves=curves)
 
     def to_pandas(self):
-        """The betas as a pandas table, one row per step."""
-        from annealz.views.tables import schedule_table
-
-        return schedule_table(self)
+        """Return the betas as a pandas table, one row per step."""
+        return data_frame({"beta": self.betas}, index="step")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and np.array_equal(self.betas, other.betas)
@@ -161,7 +165,11 @@ class Schedule:
             words = raw.decode().replace(",", " ").split()
             return cls(np.fromiter(map(float, words), np.float64, len(words)), path.stem)
         record = parse_json(raw)
-        return cls(np.array(record), path.stem) if isinstance(record, list) else cls.from_record(record)
+        return (
+            cls(np.array(record), path.stem)
+            if isinstance(record, list)
+            else cls.from_record(record)
+        )
 
     @classmethod
     def from_record(cls, record: Any) -> Self:
@@ -177,13 +185,13 @@ class Schedule:
         return schedule
 
     def plot(self, ax=None):
-        """beta against the fraction of steps; returns the matplotlib axes."""
+        """Draw beta against the fraction of steps; return the matplotlib axes."""
         from annealz.views.plots import plot_schedule
 
         return plot_schedule(self, ax)
 
     def plot_dwell(self, ax=None, *, terrain: Terrain | None = None):
-        """The time spent at each beta, over the terrain: the rule's own, or another one."""
+        """Draw the time spent at each beta, over the terrain: the rule's own, or another one."""
         from annealz.views.plots import plot_dwell
 
         return plot_dwell(self, self.terrain if terrain is None else terrain, ax)

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import Field, Record, finite, flag, list_of, numbers, table, whole
-from annealz.io.reading.words import told
-from annealz.io.storage.archive import load_archive, save_archive
+from annealz.diagnostics.sheet import Sheet, Shown, data_frame
+from annealz.io.archive import load_archive, real_numbers, save_archive
+from annealz.io.reading import told
+from annealz.io.records import Record, finite, flag, list_of, numbers, table, whole
 
 if TYPE_CHECKING:
     from annealz.engine.run import Run
@@ -34,13 +34,14 @@ __all__ = ["Terrain", "terrain_of"]
 
 TERRAIN = Record(
     "the terrain",
-    (
-        *(Field(name, numbers, False) for name in ("betas", "mean", "variance", "ess", "tau")),
-        Field("tau_is_bound", list_of(flag), False),
-        Field("sweeps", whole, False),
-        Field("seconds", finite, False),
-        Field("provenance", table, False),
-    ),
+    {},
+    {
+        **dict.fromkeys(("betas", "mean", "variance", "ess", "tau"), numbers),
+        "tau_is_bound": list_of(flag),
+        "sweeps": whole,
+        "seconds": finite,
+        "provenance": table,
+    },
 )
 
 _FLOOR = 1e-16  # of the largest g: what a zero counts as
@@ -48,8 +49,8 @@ _LEAST_SPACING = 1e-12  # between betas: nearer ones would overflow slopes and s
 _WIDTHS = np.concatenate([[0.0], np.geomspace(1e-3, 0.1, 25)])
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Terrain:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Terrain(Shown):
     """Mean and variance of the slope at some betas, and what they cost.
 
     Parameters
@@ -147,16 +148,30 @@ class Terrain:
             logs = logs + np.log(self.tau)
         return grid, np.exp(np.interp(grid, self.betas, logs))
 
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import terrain_html
-
-        return terrain_html(self)
+    def sheet(self) -> Sheet:
+        """Return what it shows."""
+        rows = [
+            ("least cost J", f"{self.least_cost:.4g} under perfect mixing"),
+            ("cost of linear", f"{self.linear_cost:.4g}"),
+            ("largest g(β)", f"{self.variance.max():.4g}"),
+        ]
+        if self.tau is not None:
+            bound = ", at least" if np.any(self.tau_is_bound) else ""
+            rows.append(("largest τ(β)", f"{self.tau.max():.3g} sweeps{bound}"))
+        rows.append(("pilot", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"))
+        grid, g = self.on_grid(201)
+        even = np.sqrt(np.interp(np.linspace(0, 1, 201), grid, g))
+        return Sheet(
+            name="Terrain",
+            headline=("terrain", f"{self.betas.size} betas"),
+            rows=rows,
+            curves=[("√g(β)", even / max(even.max(), 1e-300))],
+        )
 
     def to_pandas(self):
-        """A pandas table of a row a beta."""
-        from annealz.views.tables import terrain_table
-
-        return terrain_table(self)
+        """Return a pandas table, one row per beta."""
+        columns = {name: getattr(self, name) for name in self._columns}
+        return data_frame({"beta": columns.pop("betas"), **columns})
 
     @property
     def linear_cost(self) -> float:

@@ -13,19 +13,3 @@ from annealz.testing.systems import log_joint as log_joint
 from annealz.testing.systems import random_rbm as random_rbm
 from annealz.testing.systems import spins_moments as spins_moments
 from annealz.testing.systems import spins_path as spins_path
-
-__all__ = [
-    "GaussianPath",
-    "PerfectKernel",
-    "assert_within_mc_error",
-    "binary_states",
-    "check_kernel",
-    "check_model",
-    "check_path",
-    "default_seed",
-    "independent_spins",
-    "log_joint",
-    "random_rbm",
-    "spins_moments",
-    "spins_path",
-]

@@ -1,7 +1,5 @@
 """What tests, docs and examples share: a z-test, a seed, and systems whose answers are known.
 
-`check_model`, `check_path` and `check_kernel` check whether a class keeps its promises (`checks.py`).
-
 A Monte Carlo estimate is compared with the truth in units of its standard error, never by a
 relative tolerance:
 
@@ -31,16 +29,12 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.geometric import GeometricPath
-from annealz.testing.checks import check_kernel, check_model, check_path
 
 __all__ = [
     "GaussianPath",
     "PerfectKernel",
     "assert_within_mc_error",
     "binary_states",
-    "check_kernel",
-    "check_model",
-    "check_path",
     "default_seed",
     "independent_spins",
     "log_joint",

@@ -1,55 +1,141 @@
-"""Training from a data source to a model file, with checkpoints beside it.
+"""Training from a data source to a model file, with checkpoints and models along the way beside it.
 
-Killed at any moment and resumed, it ends in the same bits as if it had never stopped.
+model.npz                    what comes out
+model.training/              a run's folder (`io/store.py`); gone at the end, unless it keeps a series
+    000010000.npz …          the model after so many updates, a model file each
+    part-outcome.npz         the outcome of a training with a series
+
+Killed at any moment and resumed, it ends in the same bits as if it had never stopped. Log-likelihoods are
+means over the training data, in nats per example; intensities are drawn once for them, from the seed of the
+training.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from annealz.core.errors import InputError
+from annealz.core.random import derive_seed
+from annealz.diagnostics.findings import Note
+from annealz.diagnostics.sheet import Result, Sheet
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
-from annealz.io.reading.fields import Field, Record, file_name, finite, optional, text, whole
-from annealz.io.storage.lock import holding
-from annealz.io.storage.record import digest_record
-from annealz.models.formats.npz import save_rbm
+from annealz.engine.context import Context
+from annealz.io.records import (
+    TypedRecord,
+    digest_record,
+    file_name,
+    finite,
+    line,
+    list_of,
+    number,
+    optional,
+    table,
+    text,
+    whole,
+)
+from annealz.io.store import Store
+from annealz.models.density import log_densities
+from annealz.models.exact import exact_log_z
+from annealz.models.formats.npz import load_rbm, save_rbm
 from annealz.models.rbm import RBM
-from annealz.training.data.source import SOURCE, DataSource, digest_rows
-from annealz.training.folder import TrainingFolder
-from annealz.training.outcome import Outcome, exact_values
-from annealz.training.settings import Settings
+from annealz.training.contrastive import Settings
+from annealz.training.data.source import DataSource, binarise, digest_rows
 from annealz.training.train import DivergenceError, TrainingProgress, fit
 
-__all__ = ["resume_training", "train_to_file"]
+__all__ = ["Outcome", "load_series", "resume_training", "train_to_file", "training_store"]
 
-_TRAINED = Record(
-    "the settings of a training",
-    (
-        Field("num_hidden", whole),
-        Field("algorithm", text, False),
-        *(
-            Field(name, whole, False)
-            for name in ("gibbs_steps", "num_updates", "batch_size", "seed")
-        ),
-        Field("learning_rate", finite, False),
-        Field("final_learning_rate", optional(finite), False),
-        Field("weight_decay", finite, False),
-    ),
-)
-TRAINING = Record(
-    "the record of a training",
-    (
-        Field("settings", _TRAINED),
-        Field("data", SOURCE),
-        Field("file", file_name),
-        Field("series", optional(whole)),
-        Field("checkpoint_seconds", finite),
-    ),
-)
+_MEMBER = re.compile(r"\d{9,}\.npz")
+_EXACT_UNITS = 20  # of the smaller layer: an enumeration of seconds
 
 OnProgress = Callable[[TrainingProgress], None]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingPlan(TypedRecord):
+    """What a training is given."""
+
+    what: ClassVar[str] = "the record of a training"
+
+    settings: Annotated[Settings, Settings.within]
+    data: Annotated[DataSource, DataSource.within]
+    data_digest: Annotated[str, text]
+    file: Annotated[str, file_name]
+    """The model file, beside the folder."""
+    series: Annotated[int | None, optional(whole)] = None
+    checkpoint_seconds: Annotated[float, finite] = 15.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as JSON values."""
+        return {**super().to_dict(), "method": "training"}
+
+    def meta(self, num_done: int, model: RBM) -> dict[str, Any]:
+        """Return the record of a model after so many updates."""
+        data = {"name": self.data.name, "digest": self.data_digest}
+        training, name = {**self.settings.to_dict(), "data": data}, Path(self.file).stem
+        if num_done < self.settings.num_updates:
+            training["num_done"], name = num_done, f"{name}-{num_done}"
+        return {"name": name, "training": training, "digest": model.digest}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class Outcome(Result, TypedRecord):
+    """The figures of a trained model, and where it is."""
+
+    what: ClassVar[str] = "the result of a training"
+
+    file: Annotated[str, line]
+    name: Annotated[str, line]
+    num_hidden: Annotated[int, whole]
+    num_visible: Annotated[int, whole]
+    data: Annotated[dict[str, str], table]
+    """Name and digest."""
+    num_updates: Annotated[int, whole]
+    reconstruction_error: Annotated[float, number]
+    pseudo_log_likelihood: Annotated[float, number]
+    exact_log_z: Annotated[float | None, optional(number)]
+    log_likelihood: Annotated[float | None, optional(number)]
+    """Exact, where log Z is."""
+    seconds: Annotated[float, finite]
+    digest: Annotated[str, line]
+    series: Annotated[str | None, optional(line)]
+    """The folder of the series."""
+    extra_messages: Annotated[list[str], list_of(text)]
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What to know, such as that a checkpoint could not be written."""
+        return tuple(self.extra_messages)
+
+    def sheet(self) -> Sheet:
+        """Return what the result shows."""
+        headline, exact = ("model", self.file), {}
+        if self.exact_log_z is not None and self.log_likelihood is not None:
+            exact["exact log Z"] = f"{self.exact_log_z:.4f}"
+            exact["log-likelihood"] = f"{self.log_likelihood:.2f} nats per example, exact"
+        rows = {
+            "size": f"{self.num_hidden} hidden, {self.num_visible} visible units",
+            "data": self.data["name"],
+            "updates": f"{self.num_updates:,}",
+            "reconstruction error": f"{self.reconstruction_error:.5f} a unit",
+            "pseudo-likelihood": f"{self.pseudo_log_likelihood:.2f} nats per example",
+            **exact,
+            **({} if self.series is None else {"series": self.series}),
+            "time": f"{self.seconds:.1f} s",
+            "next": f"annealz estimate {self.file}",
+        }
+        record = TypedRecord.to_dict(self)
+        del record["extra_messages"]
+        return Sheet(
+            name="Outcome",
+            headline=headline,
+            rows=(headline, *rows.items()),
+            notes=self.notes,
+            record=record,
+        )
 
 
 def train_to_file(
@@ -68,117 +154,131 @@ def train_to_file(
     """
     out = Path(out)
     if series is not None and series < 1:
-        raise ValueError(f"series must be at least 1, got {series}.")
-    folder = TrainingFolder.beside(out)
+        raise InputError("series", "must be at least 1", series)
+    if out.suffix != ".npz":
+        raise ValueError(f"the model file {out} must end in .npz.")
+    if out.is_dir():
+        raise ValueError(f"the model file {out} is a folder: give a file.")
     if not out.parent.is_dir():
-        folder.check(out, force)
-    with holding(folder.path):
-        folder.check(out, force)
-        data = source.read()
-        record = {
-            "settings": settings.to_dict(),
-            "data": {**source.to_dict(), "digest": digest_rows(data)},
-            "file": out.name,
-            "series": series,
-            "checkpoint_seconds": checkpoint_seconds,
-        }
-        folder.create(record)
-        return _run(folder, record, data, on_progress)
+        raise ValueError(f"the model file {out} is to go to a folder that does not exist.")
+    if out.exists() and not force:
+        raise InputError(
+            "force", f"is needed to overwrite {out}", remedy="give it, or choose another file"
+        )
+    store = training_store(out)
+    with Context(out=store.path, force=force) as context:
+        context.check_folder()
+        data = source.rows()
+        plan = TrainingPlan(
+            settings=settings,
+            data=source,
+            data_digest=digest_rows(data),
+            file=out.name,
+            series=series,
+            checkpoint_seconds=checkpoint_seconds,
+        )
+        store.create(plan.to_dict())
+        return _run(plan, store, data, on_progress)
 
 
 def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) -> Outcome:
     """Resume the training in a folder. One that is done is only read."""
-    folder = TrainingFolder(path)
-    folder.record()  # refuses what is not a training
-    with holding(folder.path):
-        return _go_on(folder, on_progress)
+    store = Store(path)
+    record = store.record()
+    if record.get("method") != "training":
+        raise ValueError(f"{path} holds no training, but another run: annealz.resume resumes it.")
+    plan = TrainingPlan.read(record, path)
+    with Context(out=path, is_resumed=True):
+        if store.has("outcome"):
+            return Outcome.read(store.load("outcome")[1], path)
+        try:
+            data = plan.data.rows()
+        except (ValueError, OSError) as error:
+            raise ValueError(f"the data of the training in {path} are gone: {error}") from error
+        if digest_rows(data) != plan.data_digest:
+            raise ValueError(
+                f"the data in {plan.data.path or plan.data.name} changed since the training in {path} "
+                "began: bring them back, or train again."
+            )
+        return _run(plan, store, data, on_progress)
 
 
-def _go_on(folder: TrainingFolder, on_progress: OnProgress | None) -> Outcome:
-    path = folder.path
-    record = TRAINING.check(folder.record(), path)
-    result = folder.result()
-    if result is not None:
-        names = [field.name for field in dataclasses.fields(Outcome)]
-        return Outcome(
-            **{**{name: result[name] for name in names}, "messages": tuple(result["messages"])}
-        )
-    try:
-        data = DataSource.from_dict(record["data"]).read()
-    except (ValueError, OSError) as error:
-        raise ValueError(f"the data of the training in {path} are gone: {error}") from error
-    if digest_rows(data) != record["data"]["digest"]:
-        where = record["data"]["path"] or record["data"]["name"]
-        raise ValueError(
-            f"the data in {where} changed since the training in {path} began: bring them back, or "
-            "train again."
-        )
-    return _run(folder, record, data, on_progress)
+def training_store(out: str | Path) -> Store:
+    """Return the folder of the training that is to end in this model file."""
+    return Store(Path(out).with_suffix(".training"))
+
+
+def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
+    """Return the models along a training, as (updates, model) in the order of the updates."""
+    files = [path for path in Path(folder).glob("*.npz") if _MEMBER.fullmatch(path.name)]
+    if not files:
+        raise ValueError(f"{folder} holds no series of models: train with --series.")
+    return [
+        (int(path.stem), load_rbm(path)[0]) for path in sorted(files, key=lambda p: int(p.stem))
+    ]
 
 
 def _run(
-    folder: TrainingFolder,
-    record: dict[str, Any],
-    data: np.ndarray,
-    on_progress: OnProgress | None,
+    plan: TrainingPlan, store: Store, data: np.ndarray, on_progress: OnProgress | None
 ) -> Outcome:
-    names = [field.name for field in dataclasses.fields(Settings)]
-    known = {name: value for name, value in record["settings"].items() if name in names}
-    settings, series = Settings(**known), record["series"]
-    out = folder.path.parent / record["file"]
-    source = {key: record["data"][key] for key in ("name", "digest")}
-
-    def meta(name: str, model: RBM, num_done: int) -> dict[str, Any]:
-        training = {**settings.to_dict(), "data": source}
-        if num_done < settings.num_updates:
-            training["num_done"] = num_done
-        return {"name": name, "training": training, "digest": model.digest}
+    """Train, write the model, and drop what only a resume needs."""
+    settings, place = plan.settings, store.path
+    out = place.parent / plan.file
 
     def keep(num_done: int, model: RBM) -> None:
-        folder.add(num_done, model, meta(f"{out.stem}-{num_done}", model, num_done))
+        save_rbm(store.path / f"{num_done:09d}.npz", model, plan.meta(num_done, model))
 
-    def full(error: OSError, path: Path) -> ValueError:
-        return ValueError(
-            f"cannot write to {path}: {error.strerror or error}; make room, then resume with: "
-            f"annealz resume {folder.path}"
-        )
-
-    kept = Checkpoint(folder.checkpoint, digest_of((), digest_record(record)))
+    digest = digest_of((), digest_record(plan.to_dict()))
+    checkpoint = Checkpoint(store.checkpoint("training"), digest)
     try:
         found = fit(
             data,
             settings,
             on_progress=on_progress,
-            report=None if series is None else keep,
-            report_every=series or settings.num_updates,
-            saver=Saver(kept, record["checkpoint_seconds"]),
+            report=None if plan.series is None else keep,
+            report_every=plan.series or settings.num_updates,
+            saver=Saver(checkpoint, plan.checkpoint_seconds),
         )
+        place, model = out, found.model
+        log_z, log_likelihood = _exact_values(model, data, settings.seed)
+        meta = plan.meta(settings.num_updates, model)
+        outcome = Outcome(
+            file=str(out),
+            name=out.stem,
+            num_hidden=model.num_hidden,
+            num_visible=model.num_visible,
+            data=meta["training"]["data"],
+            num_updates=settings.num_updates,
+            reconstruction_error=found.fitness.reconstruction_error,
+            pseudo_log_likelihood=found.fitness.pseudo_log_likelihood,
+            exact_log_z=log_z,
+            log_likelihood=log_likelihood,
+            seconds=found.seconds,
+            digest=model.digest,
+            series=None if plan.series is None else str(store.path),
+            extra_messages=list(found.messages),
+        )
+        save_rbm(out, model, meta | ({} if log_z is None else {"exact_log_z": log_z}))
+        if plan.series is None:
+            store.remove()
+        else:
+            store.save("outcome", {}, TypedRecord.to_dict(outcome))
+            store.finish(outcome.to_dict())
     except DivergenceError:
-        folder.remove()
+        store.remove()
         raise
     except OSError as error:
-        raise full(error, folder.path) from error
-    log_z, log_likelihood = exact_values(found.model, data, settings.seed)
-    outcome = Outcome(
-        file=str(out),
-        name=out.stem,
-        num_hidden=found.model.num_hidden,
-        num_visible=found.model.num_visible,
-        data=source,
-        num_updates=settings.num_updates,
-        reconstruction_error=found.fitness.reconstruction_error,
-        pseudo_log_likelihood=found.fitness.pseudo_log_likelihood,
-        exact_log_z=log_z,
-        log_likelihood=log_likelihood,
-        seconds=found.seconds,
-        digest=found.model.digest,
-        series=None if series is None else str(folder.path),
-        messages=found.messages,
-    )
-    known = {} if log_z is None else {"exact_log_z": log_z}
-    try:
-        save_rbm(out, found.model, {**meta(out.stem, found.model, settings.num_updates), **known})
-        folder.finish(outcome.to_dict(), keep=series is not None)
-    except OSError as error:
-        raise full(error, out) from error
+        raise ValueError(
+            f"cannot write to {place}: {error.strerror or error}; make room, then resume with: "
+            f"annealz resume {store.path}"
+        ) from error
     return outcome
+
+
+def _exact_values(model: RBM, data: np.ndarray, seed: int) -> tuple[float | None, float | None]:
+    """Return exact log Z and mean log-likelihood of the data; None of models too large to enumerate."""
+    if min(model.num_hidden, model.num_visible) > _EXACT_UNITS:
+        return None, None
+    log_z = exact_log_z(model)
+    rows = binarise(data, derive_seed(seed, "likelihood"))
+    return log_z, float(log_densities(model, rows).mean() - log_z)

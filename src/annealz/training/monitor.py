@@ -27,7 +27,7 @@ from jaxtyping import Array, Float, Integer
 from annealz.core.arrays import on_device
 from annealz.core.random import derive_seed
 from annealz.models.rbm import RBM
-from annealz.training.data.binarise import binarise
+from annealz.training.data.source import binarise
 
 __all__ = ["Fitness", "Monitor", "pseudo_log_likelihood", "reconstruction_error"]
 

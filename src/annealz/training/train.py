@@ -17,14 +17,20 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from annealz.bases.bernoulli import smoothed_means
+from annealz.core.errors import InputError
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
-from annealz.engine.checkpoint import Saver, Standing
+from annealz.engine.checkpoint import RunState, Saver
 from annealz.models.rbm import RBM
-from annealz.training.contrastive import Algorithm, TrainingState, initial_state, update
+from annealz.training.contrastive import (
+    Algorithm,
+    Settings,
+    TrainingState,
+    initial_state,
+    update,
+)
 from annealz.training.data.source import check_rows
 from annealz.training.monitor import Fitness, Monitor
-from annealz.training.settings import Settings
 
 __all__ = ["DivergenceError", "Fit", "Report", "TrainingProgress", "fit", "train"]
 
@@ -71,7 +77,7 @@ def train(
     report_every: int = 5_000,
     chunk_updates: int | None = None,
 ) -> RBM:
-    """An RBM fitted to data (rows, visible) in [0, 1]; further axes are flattened.
+    """Return an RBM fitted to data (rows, visible) in [0, 1]; further axes are flattened.
 
     Parameters
     ----------
@@ -86,25 +92,10 @@ def train(
     chunk_updates : updates between returns to the host; by default chosen by the clock. It changes
         no bit of the result.
     """
-    settings = Settings(
-        num_hidden=num_hidden,
-        algorithm=algorithm,
-        gibbs_steps=gibbs_steps,
-        num_updates=num_updates,
-        learning_rate=learning_rate,
-        final_learning_rate=final_learning_rate,
-        weight_decay=weight_decay,
-        batch_size=batch_size,
-        seed=seed,
-    )
-    return fit(
-        check_rows(data),
-        settings,
-        on_progress=on_progress,
-        report=report,
-        report_every=report_every,
-        chunk_updates=chunk_updates,
-    ).model
+    options = dict(locals())
+    ways = ("on_progress", "report", "report_every", "chunk_updates")
+    how = {name: options.pop(name) for name in ways}
+    return fit(check_rows(options.pop("data")), Settings(**options), **how).model
 
 
 def fit(
@@ -117,19 +108,26 @@ def fit(
     chunk_updates: int | None = None,
     saver: Saver | None = None,
 ) -> Fit:
-    """The training of these settings; `data` as `check_rows` returns them.
+    """Train with these settings; `data` as `check_rows` returns them.
 
     `saver` keeps it as it goes, and has it continue from where it was left.
     """
     for name, count in (("report_every", report_every), ("chunk_updates", chunk_updates)):
         if count is not None and count < 1:
-            raise ValueError(f"{name} must be at least 1, got {count}.")
+            raise InputError(name, "must be at least 1", count)
     saver = saver or Saver(None, 0)
-    start = Standing(0, [_start(data, settings)], [])
+    begun = initial_state(
+        smoothed_means(data),
+        settings.num_hidden,
+        settings.optimiser(),
+        settings.batch_size,
+        settings.seed,
+    )
+    start = RunState(0, [begun], [])
     now = saver.load(lambda: start) or start
     stream, rule = Stream(settings.seed, "training"), dataclasses.replace(settings, seed=0)
     on_device, monitor = jnp.asarray(data), Monitor(data, settings.seed)
-    pace, rate, total = Pace(chunk_updates), _Rate(), settings.num_updates
+    pace, total, first = Pace(chunk_updates), settings.num_updates, None
     with saver.keeping(lambda: now):
         while True:
             is_due = now.step > 0 and (now.step % report_every == 0 or now.step == total)
@@ -147,23 +145,17 @@ def fit(
                     f"the parameters became infinite or NaN by update {now.step + count:,} of "
                     f"{total:,}: take a smaller learning rate."
                 )
-            now = Standing(now.step + count, [state], [])  # in one go: an interrupt may come
+            now = RunState(now.step + count, [state], [])  # in one go: an interrupt may come
             if on_progress is not None:
-                progress = TrainingProgress(now.step, total, rate(now.step), monitor(state.model))
-                on_progress(progress)
+                clock, speed = time.monotonic(), np.nan
+                if first is None:  # what was compiled before does not count
+                    first = now.step, clock
+                else:
+                    speed = (now.step - first[0]) / max(clock - first[1], 1e-9)
+                on_progress(TrainingProgress(now.step, total, speed, monitor(state.model)))
             saver.save_if_due()
     model = now.blocks[0].model
     return Fit(model, monitor(model), saver.seconds, tuple(saver.messages))
-
-
-def _start(data: np.ndarray, settings: Settings) -> TrainingState:
-    return initial_state(
-        smoothed_means(data),
-        settings.num_hidden,
-        settings.optimiser(),
-        settings.batch_size,
-        settings.seed,
-    )
 
 
 @eqx.filter_jit  # no donation: `report` may keep the model it was given
@@ -180,17 +172,3 @@ def _advance(data, state: TrainingState, stream: Stream, count: Array, rule: Set
 def _is_finite(model: RBM) -> Array:
     parameters = (model.weights, model.hidden_bias, model.visible_bias)
     return jnp.stack([jnp.isfinite(array).all() for array in parameters]).all()
-
-
-class _Rate:
-    """Updates per second since the first call."""
-
-    def __init__(self):
-        self._first: tuple[int, float] | None = None
-
-    def __call__(self, num_done: int) -> float:
-        clock = time.monotonic()
-        if self._first is None:
-            self._first = num_done, clock
-            return float("nan")
-        return (num_done - self._first[0]) / max(clock - self._first[1], 1e-9)

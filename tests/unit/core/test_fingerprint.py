@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from annealz.io.storage.fingerprint import fingerprint
+from annealz.io.fingerprint import fingerprint
 
 SCALE = 1.0
 
@@ -63,7 +63,7 @@ def test_a_function_that_calls_itself_ends():
 
 def test_another_process_comes_to_the_same(tmp_path):
     (tmp_path / "code.py").write_text(
-        "import functools, jax.numpy as jnp\nfrom annealz.io.storage.fingerprint import fingerprint\n"
+        "import functools, jax.numpy as jnp\nfrom annealz.io.fingerprint import fingerprint\n"
         "class A:\n    b = 1\ndef f(x, a=A()):\n    return jnp.sin(x) * 2\n"
         "print(fingerprint((f, functools.partial(f, 3), A().__class__)))\n"
     )

@@ -20,14 +20,14 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from annealz.methods.settings import AnnealSettings
 from safetensors.numpy import save
 from scipy.io import savemat
 
 import annealz
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
-from annealz.io.storage.archive import load_archive, pack_archive
-from annealz.io.storage.record import digest_record, load_record
-from annealz.methods.settings import AnnealSettings
+from annealz.io.archive import load_archive, pack_archive
+from annealz.io.records import digest_record, load_record
 from annealz.models.formats.load import load_trajectory, read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule

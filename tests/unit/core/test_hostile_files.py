@@ -12,11 +12,9 @@ import h5py
 import numpy as np
 import pytest
 
-from annealz.cli.main import _status
-from annealz.io.reading.budget import available_memory
-from annealz.io.reading.regular import open_regular
-from annealz.io.storage.archive import load_archive
-from annealz.io.storage.record import load_record
+from annealz.io.archive import load_archive
+from annealz.io.reading import available_memory, open_regular
+from annealz.io.records import load_record
 from annealz.models.formats.load import read_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
@@ -64,6 +62,8 @@ def test_a_folder_and_a_circle_of_links_are_refused(tmp_path: Path):
     "options", [["/dev/zero"], ["mnist-pcd-20", "--schedule", "/dev/zero"], ["BOMB"]]
 )
 def test_the_command_line_ends_with_status_2(tmp_path: Path, capsys, options: list[str]):
+    from annealz.cli.main import _status
+
     bomb = write_zip(
         tmp_path / "bomb.npz",
         {"weights.npy": npy_header("{'descr': '<f4', 'shape': (1" + ",1" * 99)},
@@ -145,10 +145,10 @@ from pathlib import Path
 from annealz.models.formats.load import read_model
 from annealz.training.data.array import read_data
 from annealz.schedules.schedule import Schedule
-from annealz.io.reading import budget
+from annealz.io import reading
 import h5py, scipy.io, safetensors.numpy
 
-budget.available_memory = lambda: 600 * 2**20
+reading.available_memory = lambda: 600 * 2**20
 
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + 900 * 2**20
@@ -198,17 +198,19 @@ def test_bombs_are_refused_before_they_take_memory(tmp_path: Path):
 def test_the_limit_is_half_of_the_free_memory(tmp_path: Path, monkeypatch):
     np.savez_compressed(tmp_path / "a.npz", **ARRAYS)
     assert 2**24 < available_memory() < 2**50
-    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 100)
+    monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 100)
     text = refused(read_model, tmp_path / "a.npz")
     assert "a.npz declares" in text
     assert "half of the free memory is 50 bytes: read it on a larger machine" in text
-    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 4096)
+    monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 4096)
     assert read_model(tmp_path / "a.npz")[0].digest == MODEL.digest
 
 
 def test_the_command_line_names_the_limit(tmp_path: Path, monkeypatch, capsys):
+    from annealz.cli.main import _status
+
     np.save(tmp_path / "rows.npy", np.ones((5, 5)))
-    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 100)
+    monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 100)
     assert _status(["train", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "never.npz")]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
@@ -228,5 +230,5 @@ def test_sparse_weights_that_compress_well_are_read(tmp_path: Path):
 @pytest.mark.parametrize("name", ["a.json", "a.txt"])
 def test_a_long_text_is_refused(tmp_path: Path, monkeypatch, name: str):
     (tmp_path / name).write_text("[" + "0," * 1000)
-    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 128_000)
+    monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 128_000)
     assert "it is a text of 1.954 KiB" in refused(Schedule.load, tmp_path / name)

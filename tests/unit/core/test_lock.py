@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from annealz.io.storage.lock import alone, holding
+from annealz.io.files import holding
 
 
 def test_a_second_one_is_refused_and_a_later_one_is_not(tmp_path: Path):
@@ -33,11 +33,6 @@ def test_a_folder_that_stays_empty_is_taken_away_if_it_was_made_here(tmp_path: P
     with holding(tmp_path / "own"):
         pass
     assert (tmp_path / "own").is_dir()
-    with holding(tmp_path / "emptied"):
-        (tmp_path / "emptied" / "file").write_text("")
-    with holding(tmp_path / "emptied"):
-        (tmp_path / "emptied" / "file").unlink()
-    assert not (tmp_path / "emptied").exists()
 
 
 def test_what_cannot_be_held_is_left_to_who_writes(tmp_path: Path):
@@ -61,18 +56,6 @@ def test_an_error_lets_go(tmp_path: Path):
         raise KeyError
     with holding(tmp_path / "run"):
         pass
-
-
-def test_a_function_is_alone_in_its_folder(tmp_path: Path):
-    @alone
-    def work(out=None):
-        if out is None:
-            return "free"
-        with pytest.raises(ValueError, match="in use"):
-            work(out=out)
-        return "held"
-
-    assert (work(), work(tmp_path / "x"), work(out=str(tmp_path / "x"))) == ("free", "held", "held")
 
 
 def test_threads_keep_each_other_out(tmp_path: Path):
@@ -115,26 +98,6 @@ def test_a_killed_process_lets_go(tmp_path: Path):
     process.join()
     with holding(folder):
         pass
-
-
-def test_a_folder_that_goes_while_it_is_made_is_held_all_the_same(tmp_path: Path, monkeypatch):
-    """`mkdir` finds it, and it is taken away before `mkdir` sees that it is a folder."""
-    real, calls = Path.mkdir, []
-
-    def mkdir(self: Path, *args, **options) -> None:
-        calls.append(self)
-        if len(calls) == 1:
-            raise FileExistsError(17, "File exists", str(self))
-        real(self, *args, **options)
-
-    monkeypatch.setattr(Path, "mkdir", mkdir)
-    with holding(tmp_path / "run"):
-        assert (tmp_path / "run" / ".lock").exists()
-        with (
-            pytest.raises(ValueError, match="in use by another process"),
-            holding(tmp_path / "run"),
-        ):
-            pass
 
 
 def _race(folder: Path, counts) -> None:

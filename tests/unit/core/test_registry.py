@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import annealz
-from annealz.io.registry.formats import FORMATS
-from annealz.io.registry.plugins import resolve
-from annealz.io.registry.schedules import SCHEDULES, described, has_pilot
+from annealz.io.formats import FORMATS
+from annealz.io.registry import resolve
+from annealz.io.schedules import SCHEDULES, described, has_pilot
 from annealz.models.formats.load import read_model
 from annealz.schedules.make import make_schedule
 from support.packages import PLUGIN, write_package

@@ -1,7 +1,5 @@
 """The engine: the same bits however it is run, records where they were asked for."""
 
-import importlib
-
 import equinox as eqx
 import jax
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 
 from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
-from annealz.engine import blocks
+from annealz.engine import blocks, run_program
 from annealz.engine.anneal import anneal
 from annealz.engine.progress import Progress
 from annealz.kernels import BlockGibbs
@@ -23,7 +21,6 @@ from support.systems import marginals, true_code
 from support.values import log_ratio
 
 sample = eqx.filter_jit(lambda path, bits: path.sample(bits))
-engine = importlib.import_module("annealz.engine.anneal")
 
 
 @marginals
@@ -50,7 +47,7 @@ def test_more_steps_than_a_chunk_can_hold(monkeypatch: pytest.MonkeyPatch):
     whole = small_run(schedule=linear(700), record_every=1)
     assert_same_run(whole, small_run(schedule=linear(700), record_every=1, chunk_steps=10**6))
     assert whole.trace.steps.tolist() == list(range(1, 701))
-    monkeypatch.setattr(engine, "CHUNK_CAPACITY", 64)
+    monkeypatch.setattr(run_program, "CHUNK_CAPACITY", 64)
     assert_same_run(whole, small_run(schedule=linear(700), record_every=1, chunk_steps=10**6))
 
 

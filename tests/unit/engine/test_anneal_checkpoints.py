@@ -11,10 +11,10 @@ import pytest
 from annealz.bases import BernoulliBase
 from annealz.engine import blocks
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
 from annealz.engine.observers import Expectation, Slope
+from annealz.engine.progress import Progress
 from annealz.engine.run import Run
-from annealz.io.storage.archive import load_archive
+from annealz.io.archive import load_archive
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.schedules import linear, sm08

@@ -7,6 +7,7 @@ import importlib
 
 import numpy as np
 import pytest
+from annealz.engine.blocks import check_start
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.engine.anneal import anneal
@@ -16,7 +17,6 @@ from annealz.engine.gpu.lattice import LatticeSteps
 from annealz.engine.gpu.pairs import PairSteps
 from annealz.engine.gpu.tables import TableSteps
 from annealz.engine.observers import Slope
-from annealz.engine.reverse import check_start
 from annealz.kernels.colours import ColourGibbs
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.ising import Ising
@@ -30,7 +30,7 @@ from support.chain_systems import SYSTEMS, system
 
 WORK, VISITS, CHOOSE = (
     importlib.import_module(f"annealz.{name}")
-    for name in ("engine.work", "pilots.visits", "engine.gpu.choose")
+    for name in ("engine.run_program", "pilots.visits", "engine.gpu.choose")
 )
 KINDS = {"lattice": LatticeSteps, "pair": PairSteps, "table": TableSteps}
 

@@ -21,7 +21,7 @@ from support.chain_reference import Reference
 from support.chain_systems import SYSTEMS, sparse_tables, system
 
 pytestmark = pytest.mark.gpu
-WORK = importlib.import_module("annealz.engine.work")
+WORK = importlib.import_module("annealz.engine.run_program")
 
 
 def _whole(model):

@@ -11,9 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import cloudpickle
 import distributed
 import jax
 import numpy as np
@@ -22,15 +20,17 @@ import pytest
 import annealz
 from annealz.bases import BernoulliBase
 from annealz.core.devices import Elsewhere, computing_on, device_name, platform
-from annealz.engine import blocks
+from annealz.engine import blocks, cluster, connect
 from annealz.engine.anneal import anneal
-from annealz.engine.cluster import blocks as cluster_blocks
-from annealz.engine.cluster import cluster as cluster_module
-from annealz.engine.cluster import connect, packing, tasks
-from annealz.engine.cluster.cluster import Cluster
-from annealz.engine.cluster.connect import Tls, connected
-from annealz.engine.cluster.current import current_cluster, on_cluster, side_by_side
-from annealz.engine.cluster.packing import pack, unpack
+from annealz.engine.cluster import (
+    Cluster,
+    current_cluster,
+    map_concurrently,
+    on_cluster,
+    pack,
+    unpack,
+)
+from annealz.engine.connect import connected
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run
 from annealz.kernels import BlockGibbs
@@ -107,7 +107,7 @@ def assert_same_bits(one: Run, other: Run) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_workers_change_no_bit(mode: str, alone: dict[str, Run], client, monkeypatch):
     assert_same_bits(run_of(mode, client=client), alone[mode])
-    monkeypatch.setattr(cluster_blocks, "_MOST_SPANS", 2)  # blocks come back and are sent again
+    monkeypatch.setattr(cluster, "_MOST_SPANS", 2)  # blocks come back and are sent again
     assert_same_bits(run_of(mode, client=client, chunk_steps=7), alone[mode])
 
 
@@ -138,12 +138,8 @@ def test_workers_change_no_bit_of_other_families(name: str, client):
 
 def test_the_comparison_can_fail(alone: dict[str, Run], client, monkeypatch: pytest.MonkeyPatch):
     """A worker that takes blocks for others is seen."""
-    real = tasks.advance
-
-    def wrong(packed, held, indices, *more):
-        return real(packed, held, [(i + 1) % 5 for i in indices], *more)
-
-    monkeypatch.setattr(tasks, "advance", wrong)
+    real = cluster.advance
+    monkeypatch.setattr(cluster, "advance", lambda sent, i, *more: real(sent, (i + 1) % 5, *more))
     with pytest.raises(AssertionError):
         assert_same_bits(run_of("forward", client=client), alone["forward"])
 
@@ -173,7 +169,7 @@ def test_a_whole_estimate(client):
             assert_same_bits(one, other)
 
 
-def test_schedules_are_compared_side_by_side(client):
+def test_schedules_are_compared_map_concurrently(client):
     options = {"schedules": ["linear", "mixing"], "num_steps": 60, "num_chains": 100}
     seen = []
     here = annealz.compare_schedules(MODEL, **options, num_replicates=2)
@@ -199,17 +195,17 @@ def test_draws_by_blocks(client, alone: dict[str, Run]):
 
 @pytest.mark.parametrize("change", ["one leaves", "one comes", "all are others"])
 def test_workers_come_and_go(change: str, alone: dict[str, Run]):
-    with workers(2) as (cluster, client):
+    with workers(2) as (local, client):
 
         def disturb(now) -> None:
             if now.step != 20:
                 return
             if change != "one leaves":
-                cluster.scale(4)
+                local.scale(4)
                 client.wait_for_workers(4, timeout=30)
             if change != "one comes":
-                names = list(cluster.workers)[:2]
-                old = [cluster.workers[name] for name in names[: 1 if "leaves" in change else 2]]
+                names = list(local.workers)[:2]
+                old = [local.workers[name] for name in names[: 1 if "leaves" in change else 2]]
                 for worker in old:
                     client.sync(worker.close)  # not retired: what it holds is lost
 
@@ -283,14 +279,14 @@ def test_a_lost_connection_is_one_sentence_and_the_run_goes_on(
 def test_workers_that_all_die_are_waited_for_and_then_given_up(
     alone: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(cluster_module, "_LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(cluster_module, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(cluster, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "WAIT_SECONDS", 0.3)
     file = tmp_path / "run.npz"
-    with workers(2) as (cluster, client):
+    with workers(2) as (local, client):
 
         def kill(now) -> None:
             if now.step == 20:
-                for worker in cluster.workers.values():
+                for worker in local.workers.values():
                     client.sync(worker.close)
 
         with pytest.raises(
@@ -307,46 +303,32 @@ def test_workers_that_all_die_are_waited_for_and_then_given_up(
 
 
 def test_what_is_not_a_client():
-    with pytest.raises(ValueError, match=r"client must be a dask.distributed.Client, got str"):
+    with pytest.raises(ValueError, match=r"client must be a dask.distributed.Client .*, got str"):
         run_of("forward", client="tcp://host:8786")
     with workers(1) as (_, client):
         pass
-    with pytest.raises(ValueError, match="client must be connected, and this one is closed"):
+    with pytest.raises(ValueError, match="client must be connected, and is closed"):
         run_of("forward", client=client)
     assert current_cluster() is None
 
 
-def test_other_versions_are_refused_with_both_named(client, monkeypatch: pytest.MonkeyPatch):
-    versions = tasks.own_versions()
-    monkeypatch.setattr(tasks, "own_versions", lambda: versions | {"jax": "0.0.1"})
-    text = rf"the worker \S+ has jax {versions['jax']} and this process has jax 0.0.1: install the same"
-    with pytest.raises(ValueError, match=text):
-        run_of("forward", client=client)
-
-
-def test_a_worker_that_comes_later_is_checked_too():
-    versions = tasks.own_versions()
-    other = tasks.Packed("key", (b"", {}), "cpu", versions | {"annealz": "9.9"})
-    with pytest.raises(ValueError, match=rf"has annealz {versions['annealz']} .* annealz 9.9 "):
-        tasks._check(other)
-    with pytest.raises(ValueError, match="a worker computes on a cpu and others on a gpu"):
-        tasks._check(other._replace(versions=versions, platform="gpu"))
-
-
-def test_workers_of_two_kinds_are_refused(client, monkeypatch: pytest.MonkeyPatch):
-    seen = {kind: tasks.Seen(Elsewhere(kind, ""), 0) for kind in ("cpu", "gpu")}
-    run = client.run
-    monkeypatch.setattr(
-        client,
-        "run",
-        lambda what, *rest, **more: seen if what is tasks.look else run(what, *rest, **more),
-    )
-    with pytest.raises(ValueError, match="compute on cpu and gpu, which round differently"):
+def test_other_versions_and_devices_are_refused(client, monkeypatch: pytest.MonkeyPatch):
+    """At once, and where a worker comes later."""
+    own = cluster.describe_host("cpu")
+    program = cluster.SentProgram(b"", own.replace("jax ", "jax 9."))
+    with pytest.raises(ValueError, match=f"a worker has {own} and the run is for .* jax 9"):
+        cluster.begin(program, 0, None)
+    other = cluster.describe_host("gpu"), Elsewhere("gpu", "")
+    workers = {"one": (own, Elsewhere("cpu", "")), "other": other}
+    monkeypatch.setattr(client, "run", lambda *_: workers)
+    with pytest.raises(
+        ValueError, match="on a gpu and the run is for .* on a cpu: install the same"
+    ):
         run_of("forward", client=client)
 
 
 def test_no_workers(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cluster_module, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "WAIT_SECONDS", 0.1)
     with (
         workers(0) as (_, client),
         pytest.raises(
@@ -365,56 +347,48 @@ def test_what_fails_on_a_worker_is_said_here(client):
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     text = r"distributed, which is not installed: pip install 'annealz\[cluster\]'"
-    with pytest.raises(ValueError, match=text), connected("2", Tls()):
+    with pytest.raises(ValueError, match=text), connected("2"):
         pass
     with pytest.raises(ValueError, match=text):
         run_of("forward", client=object())
 
 
+NONE = "cluster must be an address such as tcp://host:8786"
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("tcp://127.0.0.1:1", r"no scheduler answered at tcp://127.0.0.1:1 within 0.2 s"),
-        ("tcp://127.0.0.1:99999", "the port of tcp://127.0.0.1:99999 must be between 1 and 65535"),
-        ("http://", r"--cluster must be an address such as tcp://host:8786"),
-        ("gopher://host:70", r"--cluster must be an address such as tcp://host:8786"),
-        (
-            "tls://127.0.0.1:1",
-            "tls://127.0.0.1:1 needs certificates: give --tls-ca, --tls-cert and ",
-        ),
-        ("", r"--cluster must be an address such as .* got ''"),
-        ("-1", r"--cluster must be an address such as .* got '-1'"),
-        ("0", "--cluster takes 1 to 256 local processes, got 0"),
+        ("tcp://127.0.0.1:1", "no scheduler answered at tcp://127.0.0.1:1 within 0.2 s"),
+        ("gopher://host:70", "no scheduler answered at gopher://host:70"),
+        ("tls://127.0.0.1:1", "Dask's configuration of certificates"),
+        ("", f"{NONE}.* got ''"),
+        ("-1", f"{NONE}.* got '-1'"),
+        ("0", "cluster takes 1 to 256 local processes, got 0"),
         ("nowhere.json", "cannot read nowhere.json: No such file"),
         ("text.json", "text.json is not a scheduler file"),
         ("other.json", "other.json is not a scheduler file"),
         ("list.json", "list.json is not a scheduler file"),
-        ("gopher.json", "gopher.json is not a scheduler file"),
     ],
 )
 def test_clusters_that_are_none(name: str, text: str, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(connect, "_CONNECT_SECONDS", 0.2)
     Path("text.json").write_text("tcp://127.0.0.1:1")
     Path("other.json").write_text('{"address": 3}')
     Path("list.json").write_text("[]")
-    Path("gopher.json").write_text('{"address": "gopher://host:70"}')
-    with pytest.raises(ValueError, match=text), connected(name, Tls()):
+    with pytest.raises(ValueError, match=text), connected(name):
         pass
 
 
 @pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        (b"", r"no scheduler answered at \S+ within 0.5 s"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", r"what answers at \S+ is not a Dask scheduler"),
-        (bytes(8) + bytes(range(256)), r"what answers at \S+ is not a Dask scheduler"),
-    ],
+    "answer",
+    [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(8) + bytes(range(256))],
     ids=["silence", "http", "bytes"],
 )
-def test_what_listens_there_is_no_scheduler(answer: bytes, text: str, monkeypatch):
+def test_what_listens_there_is_no_scheduler(answer: bytes, monkeypatch):
     """One sentence, in the time that it says: also where it says nothing, or means a length by it."""
-    monkeypatch.setattr(connect, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(connect, "_CONNECT_SECONDS", 0.5)
     held = []
 
     def speak(server: socket.socket) -> None:
@@ -426,48 +400,13 @@ def test_what_listens_there_is_no_scheduler(answer: bytes, text: str, monkeypatc
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=speak, args=(server,), daemon=True).start()
         name = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(ValueError, match=text), connected(name, Tls()):
+        with (
+            pytest.raises(ValueError, match=r"no scheduler answered at \S+ within 0.5 s"),
+            connected(name),
+        ):
             pass
     for one in held:
         one.close()
-
-
-def test_a_worker_is_no_scheduler():
-    local: dict[str, Any] = {
-        "protocol": "tcp",
-        "host": "127.0.0.1",
-        "dashboard_address": "127.0.0.1:0",
-    }
-    cluster: Any = distributed.LocalCluster(n_workers=1, processes=False, **local)
-    with cluster:
-        worker = cluster.workers[0].address
-        with (
-            pytest.raises(ValueError, match=f"{worker} is a worker: give the address of its sch"),
-            connected(worker, Tls()),
-        ):
-            pass
-        with connected(cluster.scheduler_address, Tls()) as client:
-            assert client.status == "running"
-
-
-def test_certificates_come_together(tmp_path: Path):
-    file = tmp_path / "ca.pem"
-    file.write_text("")
-    with (
-        pytest.raises(ValueError, match="--tls-cert is missing"),
-        connected("tls://h:1", Tls(file)),
-    ):
-        pass
-    all_of = Tls(file, file, file)
-    with pytest.raises(ValueError, match="an address that begins with tls://"):
-        connected("tcp://h:1", all_of).__enter__()
-    with pytest.raises(ValueError, match="not with local processes"):
-        connected("2", all_of).__enter__()
-    missing = Tls(file, file, tmp_path / "key.pem")
-    with pytest.raises(ValueError, match=r"cannot read \S+key.pem: No such file"):
-        connected("tls://h:1", missing).__enter__()
-    with pytest.raises(ValueError, match="must be PEM files of a certificate and its key: "):
-        connected("tls://h:1", all_of).__enter__()
 
 
 # --- parts ------------------------------------------------------------------------------------
@@ -479,65 +418,31 @@ def test_a_function_is_read_once():
     def scaled(x):
         return x * 3.5
 
-    packed = [pack((scaled, i, np.exp, linear)) for i in range(2)]
-    (one, _, exp, rule), (two, number, *_) = map(unpack, packed)
+    (one, _, exp, rule), (two, number, *_) = (
+        unpack(pack((scaled, i, np.exp, linear))) for i in range(2)
+    )
     assert one is two
     assert one is not scaled
     assert (one(2.0), number, exp, rule) == (7.0, 1, np.exp, linear)
-    assert all(len(functions) == 1 for _, functions in packed)
     other = unpack(pack(jax.jit(lambda x: x + 1)))
     assert other(1) == 2
 
 
-def packed_and_forgotten(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> packing.Bytes:
-    """What a module holds, as it comes to a process that lacks this module."""
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.py").write_text(
-        "OFFSET = 2.0\n"
-        "class Shift:\n    by = 1.0\n"
-        "def moved(x):\n    return x + OFFSET + Shift.by\n"
-    )
+def test_a_module_that_workers_lack_is_named(tmp_path: Path, monkeypatch):
+    (tmp_path / "other_density.py").write_text("def moved(x):\n    return x + 1\n")
     with monkeypatch.context() as patch:
-        patch.syspath_prepend(folder)
-        module = importlib.import_module(name)
-        packed = pack((module.moved, module.Shift()))
-    monkeypatch.delitem(sys.modules, name)
-    return packed
-
-
-def test_a_file_of_ones_own_is_sent_by_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Workers find no file of the folder where a command was given."""
-    moved, shift = unpack(packed_and_forgotten(tmp_path, "own_density", monkeypatch))
-    assert (moved(1.0), shift.by) == (4.0, 1.0)
-    assert not cloudpickle.list_registry_pickle_by_value()
-
-
-def test_an_installed_module_that_workers_lack_is_named(tmp_path: Path, monkeypatch):
-    packed = packed_and_forgotten(tmp_path / "site-packages", "other_density", monkeypatch)
+        patch.syspath_prepend(tmp_path)
+        packed = pack(importlib.import_module("other_density").moved)
+    monkeypatch.delitem(sys.modules, "other_density")
     text = r"a worker has no module 'other_density', .* client.upload_file\.$"
     with pytest.raises(ValueError, match=text):
         unpack(packed)
 
 
 def test_dask_counts_what_is_held():
-    held = tasks.Held([np.zeros(1000), {"a": np.zeros(10, np.int8)}], [np.zeros(5)])
+    held = cluster.HeldBlock([np.zeros(1000), {"a": np.zeros(10, np.int8)}], [np.zeros(5)])
     assert 8000 + 10 + 40 <= held.__sizeof__() < 8300
-    assert tasks.parts_of(held) is held.parts
-
-
-def test_blocks_are_grouped_for_the_workers_there_are(client):
-    class Run:
-        blocks = list(range(0, 1000, 10)), 10
-
-        def fresh(self):
-            return self
-
-    with on_cluster(client):
-        held = cluster_blocks.ClusterBlocks(Run(), current_cluster())  # pyright: ignore
-    assert [i for group in held._groups for i in group] == list(range(100))
-    assert sorted(map(len, held._groups)) == [1] * 28 + [2] * 36  # 64 tasks, or four a thread
-    assert held.places == (2, "worker threads")
-    assert held.span_seconds == 0.02 * 64
+    assert cluster.part_of(held) is held.part
 
 
 def test_results_name_the_device_that_computed(client):
@@ -549,7 +454,7 @@ def test_results_name_the_device_that_computed(client):
         assert platform() == "cpu"
 
 
-def test_side_by_side_keeps_the_order_and_the_error(client):
+def test_what_goes_side_by_side_keeps_the_order_and_the_error(client):
     def slow(i: int) -> int:
         time.sleep(0.02 * max(3 - i, 0))
         if i == 5:
@@ -557,7 +462,7 @@ def test_side_by_side_keeps_the_order_and_the_error(client):
         return i * i
 
     with on_cluster(client):
-        assert side_by_side(slow, range(4)) == [0, 1, 4, 9]
+        assert map_concurrently(slow, range(4)) == [0, 1, 4, 9]
         with pytest.raises(ValueError, match="five"):
-            side_by_side(slow, [1, 5, 2])
-    assert side_by_side(slow, range(3)) == [0, 1, 4]
+            map_concurrently(slow, [1, 5, 2])
+    assert map_concurrently(slow, range(3)) == [0, 1, 4]

@@ -27,7 +27,7 @@ from annealz.diagnostics.status import Status
 from annealz.kernels import BlockGibbs
 from annealz.methods.exchange import advance as device
 from annealz.methods.exchange.advance import ABOVE, BELOW, NUM_SUMS
-from annealz.methods.exchange.exchange import exchange, legs_of
+from annealz.methods.exchange.exchange import exchange, halves_of
 from annealz.methods.exchange.ladder import (
     check_ladder,
     equal_rejection,
@@ -39,6 +39,7 @@ from annealz.methods.exchange.result import Round
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
 from support.exchanges import (
+    ASKED,
     BASE,
     BETAS,
     MODEL,
@@ -233,10 +234,10 @@ def test_rounds_double_and_are_all_of_it(num_sweeps: int):
     assert min(lengths) >= 4
     for short, long in itertools.pairwise(lengths[1:]):
         assert abs(long - 2 * short) <= 2
-    legs = legs_of(num_sweeps)
-    assert [leg.first for leg in legs[1:]] == [leg.stop for leg in legs[:-1]]
-    assert all(leg.first < leg.stop for leg in legs)
-    assert legs[-1].stop == num_sweeps
+    halves = halves_of(num_sweeps)
+    assert [half.first for half in halves[1:]] == [half.stop for half in halves[:-1]]
+    assert all(half.first < half.stop for half in halves)
+    assert halves[-1].stop == num_sweeps
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.integers(0, 2**31))
@@ -323,7 +324,7 @@ def test_without_round_trips_nothing_is_trusted():
 
 def test_an_exact_log_z_that_is_missed_is_held_against_it():
     estimate = annealz.estimate_log_z(
-        MODEL, method="exchange", base="visible-bias", **SMALL, exact_log_z=exact_log_z(MODEL) + 1
+        MODEL, base="visible-bias", **ASKED, exact_log_z=exact_log_z(MODEL) + 1
     )
     assert estimate.status is Status.UNRELIABLE
     assert Kind.CONTRADICTS_EXACT in estimate.findings

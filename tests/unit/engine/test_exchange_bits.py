@@ -11,12 +11,12 @@ from annealz.core.names import MARGINALS
 from annealz.engine import blocks
 from annealz.engine.progress import Progress
 from annealz.kernels import BlockGibbs
+from annealz.methods.exchange.arrays import exchange_from_arrays, exchange_to_arrays
 from annealz.methods.exchange.exchange import exchange
-from annealz.methods.exchange.folder import exchange_from_arrays, exchange_to_arrays
 from annealz.methods.exchange.result import Exchange
 from annealz.paths import GeometricPath
 from annealz.testing import random_rbm
-from support.exchanges import BASE, BETAS, MODEL, PATH, SMALL, advanced, begun, same
+from support.exchanges import ASKED, BASE, BETAS, MODEL, PATH, SMALL, advanced, begun, same
 from support.structure import num_products
 
 
@@ -119,18 +119,18 @@ def test_a_workflow_is_resumed_to_the_same_bits(tmp_path: Path):
         if now.stage == "exchange" and now.step >= 30:
             raise KeyboardInterrupt
 
-    options = {**SMALL, "base": BASE, "chunk_sweeps": 5, "seed": 3}
-    whole = annealz.estimate_log_z(MODEL, method="exchange", **options, out=tmp_path / "whole")
+    options = {**ASKED, "base": BASE, "chunk_steps": 5, "seed": 3}
+    whole = annealz.estimate_log_z(MODEL, **options, out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        annealz.estimate_log_z(MODEL, method="exchange", **options, out=tmp_path / "cut", on_progress=interrupt)
+        annealz.estimate_log_z(MODEL, **options, out=tmp_path / "cut", on_progress=interrupt)
     resumed = annealz.resume(tmp_path / "cut")
     same(whole.exchange, resumed.exchange)  # pyright: ignore
     read = annealz.resume(tmp_path / "whole")
     assert read.to_dict() == whole.to_dict()
     assert sorted(p.name for p in (tmp_path / "cut").iterdir()) == [
-        "estimate.json", "inputs.npz", "run.json", "run.npz", "schedule.json"
+        "inputs.npz", "part-exchange.npz", "result.json", "run.json"
     ]  # fmt: skip
     with pytest.raises(ValueError, match="already holds a finished run"):
-        annealz.estimate_log_z(MODEL, method="exchange", **options, out=tmp_path / "cut")
+        annealz.estimate_log_z(MODEL, **options, out=tmp_path / "cut")
     with pytest.raises(ValueError, match="marginal must be one of"):
-        annealz.estimate_log_z(MODEL, method="exchange", **SMALL, marginal="auto")
+        annealz.estimate_log_z(MODEL, **ASKED, marginal="auto")

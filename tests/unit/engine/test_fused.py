@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from annealz.engine.blocks import check_start
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.products import BinaryProduct
@@ -23,7 +24,6 @@ from annealz.engine.gpu.many import ManySteps
 from annealz.engine.gpu.small import SmallSteps
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.resampling import Resampling
-from annealz.engine.reverse import check_start
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.linear import linear
@@ -31,7 +31,7 @@ from annealz.testing import GaussianPath, PerfectKernel, default_seed, random_rb
 from support import emulate_cuda
 from support.gpu_arithmetic import NARROW, softplus_difference
 
-WORK = importlib.import_module("annealz.engine.work")
+WORK = importlib.import_module("annealz.engine.run_program")
 
 
 def path_of(num_hidden: int, num_visible: int, scale=0.3, marginal="visible") -> GeometricPath:

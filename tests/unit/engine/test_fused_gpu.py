@@ -22,7 +22,7 @@ from annealz.schedules.linear import linear
 from annealz.testing import assert_within_mc_error, default_seed, random_rbm
 
 pytestmark = pytest.mark.gpu
-WORK = importlib.import_module("annealz.engine.work")
+WORK = importlib.import_module("annealz.engine.run_program")
 CASES = [
     ("small", "mnist-cd25-20"),
     ("large", "mnist-cd25-500"),

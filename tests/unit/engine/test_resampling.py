@@ -10,10 +10,10 @@ import pytest
 from scipy.special import logsumexp
 
 from annealz.core.random import Stream
-from annealz.engine import advance, blocks, work
+from annealz.engine import advance, blocks, run_program
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress
 from annealz.engine.observers import Slope
+from annealz.engine.progress import Progress
 from annealz.engine.resampling import RESAMPLING_DRAW, Resampling, ancestors, island_size
 from annealz.engine.run import Run
 from annealz.schedules import linear
@@ -176,7 +176,7 @@ class Detached(Resampling):
 
 @pytest.mark.parametrize("mutant", [Renormalising, Detached])
 def test_mutants_are_biased(mutant: type, seed: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(work, "Resampling", mutant)
+    monkeypatch.setattr(run_program, "Resampling", mutant)
     means = relative_means("visible", 1.0, seed)
     assert abs(means.mean() - 1) > 8 * means.std(ddof=1) / np.sqrt(means.size)
 

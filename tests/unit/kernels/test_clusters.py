@@ -263,7 +263,7 @@ def test_kernels_are_chosen_by_name(tmp_path):
         model, kernel="clusters", num_chains=100, out=tmp_path / "run", **options
     )
     assert annealz.resume(tmp_path / "run").log_z == one.log_z
-    assert one.settings.asked.kernel == "clusters"
+    assert one.plan.request.kernel == "clusters"
     assert abs(one.log_z - one.exact_log_z) < 5 * one.std_err
     with pytest.raises(
         ValueError, match=r"unknown kernel 'wolff': ising-2x2 knows auto, gibbs, cl"

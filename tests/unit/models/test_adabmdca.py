@@ -114,7 +114,7 @@ def test_numbers_must_be_consecutive(tmp_path: Path):
 
 
 def test_what_does_not_fit_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 2000)
+    monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 2000)
     text = refused(read_small, tmp_path, SMALL * 20)
     assert "half of the free memory is 1,000 bytes" in text
 

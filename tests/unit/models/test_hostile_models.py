@@ -10,8 +10,8 @@ import pytest
 from safetensors.numpy import save_file
 from scipy.io import savemat
 
-from annealz.io.storage.archive import save_archive
-from annealz.io.storage.families import FAMILIES, restore
+from annealz.io.archive import save_archive
+from annealz.io.serialise import FAMILIES, restore
 from annealz.models.formats.load import load_trajectory, read_model
 from annealz.schedules.schedule import Schedule
 from annealz.training.data.array import read_data

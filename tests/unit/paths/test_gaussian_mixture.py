@@ -10,7 +10,7 @@ from scipy import stats
 import annealz
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
-from annealz.io.storage.families import restore, store
+from annealz.io.serialise import restore, store
 from annealz.paths.phase import PhasePath
 from support.values import base_density, sample, slope
 

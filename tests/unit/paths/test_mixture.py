@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from annealz.methods.folder import RunFolder
 from scipy import stats
 from scipy.special import logsumexp, softmax
 
@@ -19,9 +20,8 @@ import annealz
 from annealz.bases.mixture import COMPONENT_DRAW, MixtureBase
 from annealz.core.random import Stream
 from annealz.core.units import GaussianUnits, SoftmaxUnits
-from annealz.io.storage.families import restore, store
+from annealz.io.serialise import restore, store
 from annealz.kernels import BlockGibbs
-from annealz.methods.folder import RunFolder
 from annealz.models.exact import exact_log_z
 from annealz.paths.mixture import MixtureLayerPath, MixturePairPath, _Components
 from annealz.testing import check_kernel, check_path, log_joint, random_rbm
@@ -646,7 +646,7 @@ def test_a_run_from_a_mixture_is_stored_and_resumed(name: str, tmp_path: Path, s
         )
     again = annealz.resume(tmp_path / "r")
     np.testing.assert_array_equal(again.log_weights, whole.log_weights)
-    stored = RunFolder(tmp_path / "r").problem(again.settings).path.base
+    stored = again.problem.path.base
     assert isinstance(stored, MixtureBase)
     assert stored.digest == base.digest
     z = (whole.log_z - exact_log_z(model)) / whole.std_err

@@ -10,7 +10,7 @@ from annealz.bases.warp import Warp, knots
 from annealz.bases.warped import WarpedBase
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
-from annealz.io.storage.families import restore, store
+from annealz.io.serialise import restore, store
 from annealz.models.functions.warped import WarpedFunction
 from annealz.paths.phase import PhasePath
 

@@ -259,7 +259,7 @@ def test_altered_files_are_refused(tmp_path: Path):
 
 
 def test_other_archives_are_refused(tmp_path: Path):
-    from annealz.io.storage.archive import save_archive
+    from annealz.io.archive import save_archive
 
     save_archive(tmp_path / "a.npz", {"betas": BETAS}, {"kind": "run"})
     with pytest.raises(ValueError, match=r"a\.npz holds no terrain"):

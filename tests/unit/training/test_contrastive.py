@@ -15,8 +15,7 @@ from annealz.core.random import Stream
 from annealz.models.exact import exact_log_z, exact_samples
 from annealz.models.rbm import RBM
 from annealz.testing import assert_within_mc_error, binary_states, log_joint, random_rbm
-from annealz.training import settings
-from annealz.training.contrastive import TrainingState, initial_state, update
+from annealz.training.contrastive import Settings, TrainingState, initial_state, update
 from support.training import DATA, NUM_HIDDEN, NUM_VISIBLE, fit
 
 STATES = binary_states(NUM_VISIBLE)
@@ -51,7 +50,7 @@ def test_training_raises_the_likelihood(algorithm: str, gibbs_steps: int, start:
 @pytest.mark.parametrize("algorithm", ["cd", "pcd"])
 def test_a_swapped_sign_lowers_it(algorithm: str, start: float, monkeypatch):
     """Mutant: going down the gradient."""
-    monkeypatch.setattr(settings.Settings, "optimiser", lambda _: optax.sgd(-0.1))
+    monkeypatch.setattr(Settings, "optimiser", lambda _: optax.sgd(-0.1))
     wrong = fit(algorithm=algorithm, num_updates=101)  # other settings, so compiled anew
     assert log_likelihood(wrong) < start - 0.01
 

@@ -31,13 +31,13 @@ def write(path: Path) -> Path:
 @pytest.mark.parametrize("name", ["a.npy", "a.npz", "a-idx3-ubyte", "a-idx3-ubyte.gz"])
 def test_every_format_gives_the_same_rows(tmp_path: Path, name: str):
     source = DataSource.of(write(tmp_path / name))
-    rows = source.read()
+    rows = source.rows()
     assert rows.dtype == np.float32
     np.testing.assert_array_equal(rows, ROWS)
     assert source.name == name
-    again = DataSource.from_dict(source.to_dict())
+    again = DataSource.read(source.to_dict())
     assert again == source
-    assert digest_rows(again.read()) == digest_rows(ROWS)
+    assert digest_rows(again.rows()) == digest_rows(ROWS)
 
 
 def test_a_source_is_found_again_from_another_folder(tmp_path: Path, monkeypatch):
@@ -45,7 +45,7 @@ def test_a_source_is_found_again_from_another_folder(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     source = DataSource.of("a.npy")
     monkeypatch.chdir("/")
-    np.testing.assert_array_equal(source.read(), ROWS)
+    np.testing.assert_array_equal(source.rows(), ROWS)
 
 
 def test_digests_tell_shapes_values_and_order_apart():
@@ -70,7 +70,7 @@ def test_digests_tell_shapes_values_and_order_apart():
 def test_bad_arrays(tmp_path: Path, array: np.ndarray, words: str):
     np.save(tmp_path / "bad.npy", array)
     with pytest.raises(ValueError, match="bad.npy") as caught:
-        DataSource.of(tmp_path / "bad.npy").read()
+        DataSource.of(tmp_path / "bad.npy").rows()
     assert words in str(caught.value)
 
 
@@ -85,7 +85,7 @@ def test_bad_files(tmp_path: Path):
         "none.npy": "no data file",
     }.items():
         with pytest.raises(ValueError, match=words):
-            DataSource.of(tmp_path / name).read()
+            DataSource.of(tmp_path / name).rows()
 
 
 def test_rows_that_are_right_are_not_copied():
@@ -95,13 +95,13 @@ def test_rows_that_are_right_are_not_copied():
 
 def test_mnist_is_the_data_set_and_a_path_is_a_file(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("ANNEALZ_MNIST", str(tmp_path))
-    assert DataSource.of("mnist") == DataSource("mnist", "mnist", tmp_path)
-    assert DataSource.of("mnist", tmp_path / "b").path == tmp_path / "b"
+    assert DataSource.of("mnist") == DataSource(name="mnist", kind="mnist", path=str(tmp_path))
+    assert DataSource.of("mnist", tmp_path / "b").path == str(tmp_path / "b")
     assert DataSource.of("./mnist").kind == "file"
     monkeypatch.delenv("ANNEALZ_MNIST")
     assert DataSource.of("mnist").path is None
     with pytest.raises(ValueError, match="no MNIST in"):
-        DataSource.of("mnist", tmp_path / "nowhere").read()
+        DataSource.of("mnist", tmp_path / "nowhere").rows()
     with pytest.raises(ValueError, match="no MNIST in"):
         load_mnist(tmp_path)
 

@@ -85,7 +85,7 @@ def test_alphabets_that_do_not_fit(tmp_path: Path, alphabet: str | None, words: 
 
 
 def test_large_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("annealz.io.reading.budget.available_memory", lambda: 2000)
+    monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 2000)
     path = write(tmp_path, ">a\n" + "A" * 300)
     assert "half of the free memory is 1,000 bytes" in refused(
         lambda path: read_fasta(path, 5), path

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.training.data.idx import read_idx
+from annealz.training.data.array import read_idx
 from annealz.training.data.mnist import load_mnist
 from support.idx import PIXELS, encode
 

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from annealz.core.random import derive_seed
+from annealz.io.store import Store
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.training import Settings, load_series, resume_training, train, train_to_file
 from annealz.training.data import DataSource, binarise
 from annealz.training.data.source import check_rows, digest_rows
-from annealz.training.folder import TrainingFolder
+from annealz.training.job import training_store
 from support.training import DATA, NUM_HIDDEN, NUM_VISIBLE
 
 SETTINGS = Settings(num_hidden=NUM_HIDDEN, num_updates=50, batch_size=10, learning_rate=0.1, seed=3)
@@ -32,11 +33,11 @@ def interrupt(now) -> None:
     raise Interruption
 
 
-def cut_off(source: DataSource, out: Path, **options) -> TrainingFolder:
+def cut_off(source: DataSource, out: Path, **options) -> Store:
     """A training that stopped after its first piece."""
     with pytest.raises(Interruption):
         train_to_file(source, SETTINGS, out, on_progress=interrupt, **options)
-    return TrainingFolder.beside(out)
+    return training_store(out)
 
 
 def test_the_file_holds_the_model_and_all_that_made_it(source: DataSource, tmp_path: Path):
@@ -82,7 +83,8 @@ def test_a_series_holds_the_models_along_the_way(source: DataSource, tmp_path: P
     outcome = train_to_file(source, SETTINGS, tmp_path / "m.npz", series=20)
     folder = tmp_path / "m.training"
     assert outcome.series == str(folder)
-    names = ["000000020.npz", "000000040.npz", "000000050.npz", "result.json", "training.json"]
+    names = ["000000020.npz", "000000040.npz", "000000050.npz", "part-outcome.npz"]
+    names += ["result.json", "run.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
     series = load_series(folder)
     assert [count for count, _ in series] == [20, 40, 50]
@@ -121,9 +123,9 @@ def test_a_damaged_member_is_named(source: DataSource, tmp_path: Path):
 @pytest.mark.parametrize("series", [None, 4])
 def test_resumed_it_ends_in_the_same_bytes(source: DataSource, tmp_path: Path, series: int | None):
     folder = cut_off(source, tmp_path / "m.npz", series=series)
-    assert folder.checkpoint.exists()
+    assert folder.has_progress
     assert not (tmp_path / "m.npz").exists()
-    (folder.path / ".checkpoint.npz.abc.tmp").touch()  # what a kill leaves in the middle of a write
+    (folder.path / ".run.json.abc.tmp").touch()  # what a kill leaves in the middle of a write
     resume_training(folder.path)
     (tmp_path / "whole").mkdir()
     train_to_file(source, SETTINGS, tmp_path / "whole" / "m.npz", series=series)
@@ -133,13 +135,13 @@ def test_resumed_it_ends_in_the_same_bytes(source: DataSource, tmp_path: Path, s
         whole = tmp_path / "whole" / "m.training"
         names = sorted(path.name for path in whole.iterdir())
         assert sorted(path.name for path in folder.path.iterdir()) == names
-        for name in names[:-2]:
+        for name in names[:-3]:  # the others hold seconds and folders
             assert (folder.path / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_killed_before_the_first_checkpoint_it_starts_anew(source: DataSource, tmp_path: Path):
     folder = cut_off(source, tmp_path / "m.npz")
-    folder.checkpoint.unlink()
+    folder.checkpoint("training").unlink()
     assert resume_training(folder.path).digest == train(DATA, **SETTINGS.to_dict()).digest
 
 
@@ -157,16 +159,23 @@ def test_data_that_changed_or_are_gone(source: DataSource, tmp_path: Path):
 
 def test_damage_in_the_folder_is_named(source: DataSource, tmp_path: Path):
     folder = cut_off(source, tmp_path / "m.npz")
-    kept = folder.checkpoint.read_bytes()
-    folder.checkpoint.write_bytes(kept[: len(kept) // 2])
-    with pytest.raises(ValueError, match="checkpoint.npz"):
+    checkpoint = folder.checkpoint("training")
+    kept = checkpoint.read_bytes()
+    checkpoint.write_bytes(kept[: len(kept) // 2])
+    with pytest.raises(ValueError, match="checkpoint-training.npz"):
         resume_training(folder.path)
-    assert folder.checkpoint.exists()
-    folder.checkpoint.write_bytes(kept)
-    record = folder.path / "training.json"
+    assert checkpoint.exists()
+    checkpoint.write_bytes(kept)
+    record = folder.path / "run.json"
     record.write_text(record.read_text().replace('"num_updates": 50', '"num_updates": 60'))
-    with pytest.raises(ValueError, match="training.json was altered or damaged: its digest"):
+    with pytest.raises(ValueError, match="run.json was altered or damaged: its digest"):
         resume_training(folder.path)
+
+
+def test_a_folder_of_another_method_is_refused(tmp_path: Path):
+    Store(tmp_path).create({"method": "annealing"})
+    with pytest.raises(ValueError, match="holds no training, but another run"):
+        resume_training(tmp_path)
 
 
 def test_a_checkpoint_of_another_training_is_refused(source: DataSource, tmp_path: Path):
@@ -174,7 +183,7 @@ def test_a_checkpoint_of_another_training_is_refused(source: DataSource, tmp_pat
         cut_off(source, tmp_path / "one.npz"),
         cut_off(source, tmp_path / "two.npz", series=9),
     )
-    one.checkpoint.write_bytes(two.checkpoint.read_bytes())
+    one.checkpoint("training").write_bytes(two.checkpoint("training").read_bytes())
     with pytest.raises(ValueError, match="belongs to another run"):
         resume_training(one.path)
 

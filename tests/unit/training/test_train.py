@@ -139,18 +139,18 @@ def steps(settings: Settings, gradient: float, count: int) -> list[RBM]:
 
 
 def test_the_rate_goes_linearly_from_the_first_update_to_the_last():
-    settings = Settings(1, num_updates=5, learning_rate=0.5, final_learning_rate=0.1)
+    settings = Settings(num_hidden=1, num_updates=5, learning_rate=0.5, final_learning_rate=0.1)
     rates = [-float(step.weights[0, 0]) for step in steps(settings, 1.0, 5)]
     np.testing.assert_allclose(rates, [0.5, 0.4, 0.3, 0.2, 0.1], rtol=1e-6)
 
 
 def test_without_a_final_rate_it_is_fixed():
-    settings = Settings(1, num_updates=5, learning_rate=0.5)
+    settings = Settings(num_hidden=1, num_updates=5, learning_rate=0.5)
     assert [float(step.hidden_bias[0]) for step in steps(settings, 1.0, 5)] == [-0.5] * 5
 
 
 def test_decay_pulls_at_the_weights_alone_and_is_scaled_by_the_rate():
-    settings = Settings(1, num_updates=5, learning_rate=0.5, weight_decay=0.2)
+    settings = Settings(num_hidden=1, num_updates=5, learning_rate=0.5, weight_decay=0.2)
     (step,) = steps(settings, 0.0, 1)
     np.testing.assert_allclose(step.weights, -0.5 * 0.2)
     assert not np.any(step.hidden_bias)
@@ -180,7 +180,7 @@ def test_parameters_that_leave_the_numbers_stop_the_training():
         ({"gibbs_steps": 0}, "gibbs_steps must be at least 1, got 0"),
         ({"num_updates": 0}, "num_updates must be at least 1"),
         ({"num_updates": 10.5}, "num_updates must be at least 1, got 10.5"),
-        ({"num_updates": 2**30, "gibbs_steps": 2}, "must be under 2^31"),
+        ({"num_updates": 2**30, "gibbs_steps": 2}, "times gibbs_steps must be under 2^31"),
         ({"num_hidden": 0}, "num_hidden must be at least 1"),
         ({"batch_size": -1}, "batch_size must be at least 1, got -1"),
         ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),

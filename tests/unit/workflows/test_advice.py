@@ -6,24 +6,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annealz.cli.retry import retry
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.findings import Advice, Kind, Remedy, in_options
 from annealz.diagnostics.islands import judge_islands
 from annealz.diagnostics.status import Status
-from annealz.methods.annealing.advice import advice_of
+from annealz.methods.annealing.advice import advice_of, next_command
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.exchange.estimate import ExchangeEstimate
+from annealz.methods.exchange.request import ExchangeRequest
 from annealz.methods.exchange.result import Exchange, Round
 from annealz.methods.problem import choose_problem
-from annealz.methods.settings import Given
 from annealz.schedules import Schedule, linear
 from support.opinions import HIGHER, pieces, weights
-from support.settings import asked, exchange_settings
+from support.settings import plan_of
 from support.systems import FERROMAGNET
 
 WIDE = weights(5.0, 60.0)
 EVERYTHING = {"can_enumerate": True, "takes_data": True}
+OBJECT = object()
+"""Stands for something that only Python can give."""
 
 
 def mixing(num_steps: int, predicted: float) -> Schedule:
@@ -88,14 +89,13 @@ def test_what_is_known_or_was_given_is_not_advised_again():
     exact = weights(5.0, 60.0)
     known = pieces(exact, schedule=mixing(100, 1e9), **EVERYTHING, exact_log_z=7.0)
     assert "exact" not in names_of(advice_of(known))
-    for settings in ({"base": "base-rate"}, {"asked": asked(data=True)}):
+    for settings in ({"base": "base-rate"}, {"asked": {"data": OBJECT}}):
         advice = advice_of(unreliable(**{**EVERYTHING, **settings}))
         assert "data" not in names_of(advice)
 
 
 def test_a_path_of_ones_own_can_only_be_annealed_longer():
-    given = Given(path=True, kernel=False, base=False)
-    advice = advice_of(unreliable(given=given, **EVERYTHING))
+    advice = advice_of(unreliable(asked={"path": OBJECT}, **EVERYTHING))
     assert names_of(advice) == [*settings_of(advice)] == ["num_steps"]
 
 
@@ -125,9 +125,8 @@ def test_too_few_to_diagnose_is_cured_by_more():
 
 def steps_of(estimate: Estimate) -> int | None:
     """The number of steps that is advised, wherever it comes."""
-    given = Given(path=True, kernel=False, base=False)
-    settings = dataclasses.replace(estimate.settings, given=given)
-    alone = dataclasses.replace(estimate, settings=settings)
+    request = estimate.plan.request.replace(path=OBJECT, objects=["path"])
+    alone = dataclasses.replace(estimate, plan=dataclasses.replace(estimate.plan, request=request))
     return settings_of(advice_of(alone)).get("num_steps")
 
 
@@ -209,71 +208,66 @@ def exchange(num_sweeps: int, exact: float | None = None) -> ExchangeEstimate:
     fields = {field.name for field in dataclasses.fields(Exchange)}
     given: dict[str, Any] = {"rounds": (one,), "seed": 0, "purpose": "exchange", "seconds": 0.0}
     found = Exchange(**{name: given.get(name, 16) for name in fields})
-    return ExchangeEstimate(exchange_settings(exact_log_z=exact), found)
+    request = ExchangeRequest(model="m.npz", num_steps=num_sweeps, seed=3)
+    return ExchangeEstimate(plan_of(request, exact_log_z=exact), found)
 
 
 def test_replicas_that_made_no_round_trip_are_given_more_sweeps():
     estimate = exchange(1000)
     assert estimate.status is Status.UNRELIABLE
-    assert advice_of(estimate) == Advice(next_try=Remedy(num_sweeps=4000))
-    assert retry(TYPED, estimate) == "annealz estimate --steps 4000 m.npz --seed 3"
+    assert advice_of(estimate) == Advice(next_try=Remedy(num_steps=4000))
+    again = "annealz estimate m.npz --method exchange --seed 3 --steps 4000"
+    assert next_command(estimate) == again
     assert advice_of(exchange(20_000)) == Advice()
     assert advice_of(exchange(1000, exact=99.0)) == Advice()
 
 
 # --- the command to type ---------------------------------------------------------------------
 
-TYPED = ["estimate", "m.npz", "--steps", "100", "--seed", "3"]
+TYPED = "annealz estimate m.npz"
 
 
 def test_the_exact_value():
-    again = retry([*TYPED, "--out", "run"], unreliable(**EVERYTHING))
-    assert again == "annealz estimate --exact m.npz --steps 100 --seed 3"
+    again = next_command(unreliable(asked={"num_steps": 100, "seed": 3}, **EVERYTHING))
+    assert again == f"{TYPED} --base visible-bias --seed 3 --steps 100 --exact"
 
 
 def test_a_fitted_base_takes_the_place_of_the_one_given():
-    for typed in (["--base", "visible-bias"], ["--base=visible-bias"]):
-        again = retry([*TYPED, *typed], unreliable())
-        assert again == "annealz estimate --base fitted m.npz --steps 100 --seed 3"
+    assert next_command(unreliable(asked={"seed": 3})) == f"{TYPED} --base fitted --seed 3"
 
 
 def test_a_fitted_base_takes_no_data():
     """They would build another base, and are refused with this one."""
-    asked = {"asked": {"data": True}}
-    again = retry([*TYPED, "--data", "d.npy"], unreliable(base="base-rate", **asked))
-    assert again == "annealz estimate --base fitted m.npz --steps 100 --seed 3"
+    again = next_command(unreliable(base="base-rate", asked={"data": OBJECT, "seed": 3}))
+    assert again == f"{TYPED} --base fitted --seed 3"
     with pytest.raises(ValueError, match="data serve the base-rate base only, got base 'fitted'"):
         choose_problem(FERROMAGNET, base="fitted", data=np.full(12, 0.5))
 
 
 def test_replica_exchange_takes_no_schedule():
-    words = [*TYPED, "--schedule", "linear", "--chains=50", "--two-sided", "--no-second-opinion"]
-    again = retry(words, unreliable(second=None))
-    assert again == "annealz estimate --method exchange m.npz --steps 100 --seed 3"
+    words = {"schedule": "linear", "num_chains": 50, "two_sided": True, "second_opinion": False}
+    again = next_command(unreliable(second=None, asked={**words, "seed": 3}))
+    assert again == f"{TYPED} --method exchange --seed 3"
 
 
-def test_more_steps():
-    given = Given(path=True, kernel=False, base=False)
-    again = retry(TYPED, unreliable(100, given=given))
-    assert again is not None
-    assert again.startswith("annealz estimate --steps ")
-    assert again.endswith(" m.npz --seed 3")
-    assert again.count("--steps") == 1
+def test_nobody_types_an_object():
+    assert next_command(unreliable(asked={"path": OBJECT})) is None
+    assert next_command(unreliable(asked={"model": OBJECT})) is None
 
 
 @pytest.mark.parametrize("wish", [{"target_std_err": 0.1}, {"max_seconds": 9.0}])
-def test_a_wish_decides_about_the_steps(wish: dict[str, float]):
-    given = Given(path=True, kernel=False, base=False)
-    assert retry(TYPED, unreliable(given=given, **wish)) is None
-    assert retry(TYPED, unreliable(**wish)) is not None  # another base is no matter of steps
+def test_a_wish_decides_about_the_chains(wish: dict[str, float]):
+    few = weights(5.0, 0.04, 10)
+    assert next_command(pieces(few)) == f"{TYPED} --base visible-bias --seed 0 --chains 100"
+    assert next_command(pieces(few, asked=wish)) is None
+    assert next_command(unreliable(asked=wish)) is not None  # another base is no matter of chains
 
 
 def test_a_file_decides_about_the_steps(tmp_path):
-    given = Given(path=True, kernel=False, base=False)
     linear(10).save(tmp_path / "s.json")
-    words = [*TYPED, "--schedule", str(tmp_path / "s.json")]
-    assert retry(words, unreliable(given=given)) is None
+    asked = {"schedule": str(tmp_path / "s.json")}
+    assert next_command(pieces(weights(5.0, 0.04, 10), asked=asked)) is None
 
 
 def test_nothing_to_type_where_all_is_well():
-    assert retry(TYPED, pieces()) is None
+    assert next_command(pieces()) is None

@@ -65,7 +65,7 @@ def test_after_the_deadline_no_further_base_is_tried(monkeypatch):
     assert fitted.second is not None
     none = choose_second(*given, FERROMAGNET.flat_base(), **SIZE, deadline=0.0)
     assert none.is_cut
-    assert (none.second, none.sweeps, none.tried) == (None, 0, ())
+    assert (none.second, none.cost.sweeps, none.tried) == (None, 0, ())
 
 
 @pytest.fixture(scope="module")
@@ -138,11 +138,11 @@ def test_the_reason_in_words(choice: BaseChoice):
 def test_every_sweep_of_a_pilot_is_charged(choice: BaseChoice, scouts: list[Scout]):
     names = ["uniform", "visible-bias", "fitted", "fitted", "fitted-product"]
     assert [one.name for one in scouts] == names
-    assert choice.sweeps == sum(one.sweeps for one in scouts)
+    assert choice.cost.sweeps == sum(one.spent.sweeps for one in scouts)
     for one in scouts:
         assert one.run is not None
-        assert one.sweeps == one.terrain.sweeps + one.run.sweeps
-    assert choice.seconds > 0
+        assert one.spent.sweeps == one.terrain.sweeps + one.run.sweeps
+    assert choice.cost.seconds > 0
 
 
 def test_replicas_are_exchanged_where_sweeps_allow_charged_and_fitted_to(monkeypatch):
@@ -167,8 +167,8 @@ def test_replicas_are_exchanged_where_sweeps_allow_charged_and_fitted_to(monkeyp
     fits.clear()
     found = search_bases(FERROMAGNET, "visible", kernel, num_steps=enough, num_chains=100)
     assert [run.sweeps for run in runs] == [least * replicas]
-    assert found.sweeps > sum(one.sweeps for one in found.tried) + runs[0].sweeps
-    assert short.sweeps < runs[0].sweeps
+    assert found.cost.sweeps > sum(one.spent.sweeps for one in found.tried) + runs[0].sweeps
+    assert short.cost.sweeps < runs[0].sweeps
     drawn = runs[0].draws
     for states, weights in fits:  # each fit sees the draws, with a part of the weight
         at = np.flatnonzero((states[:, None] == drawn[:1]).all(-1).all(-1))
@@ -268,8 +268,8 @@ def test_the_kind_of_the_annealed_units():
 def test_the_front_door_takes_what_was_found(choice: BaseChoice, estimate: annealz.Estimate):
     assert choice.first is not None
     assert estimate.base == "fitted"
-    assert estimate.settings.base_digest == choice.first.base.digest
-    assert estimate.settings.base_reason == estimate.to_dict()["base_reason"] == choice.reason
+    assert estimate.plan.base_digest == choice.first.base.digest
+    assert estimate.plan.base_reason == estimate.to_dict()["base_reason"] == choice.reason
     assert estimate.second_opinion is not None
     assert estimate.second_opinion.base == "uniform"
     assert estimate.status is annealz.Status.OK
@@ -280,13 +280,13 @@ def test_pilots_are_charged_and_enter_no_weight(choice: BaseChoice, estimate: an
     """The run is that from the same base, given by hand."""
     assert choice.first is not None
     problem = choose_problem(FERROMAGNET)
-    assert problem.is_open
+    assert problem.wanted_base is not None
     ready = problem.prepared(3, 200, 100, second_opinion=True)
-    assert (ready.pilot_sweeps, ready.is_open) == (choice.sweeps, False)
+    assert (ready.cost.sweeps, ready.wanted_base) == (choice.cost.sweeps, None)
     assert ready.second_path is not None
     assert ready.second_path.base.digest == choice.second.base.digest  # type: ignore[union-attr]  # found above
     schedule = estimate.schedule.provenance["pilot_sweeps"]
-    assert estimate.sweeps["pilot"] == choice.sweeps + schedule
+    assert estimate.sweeps["pilot"] == choice.cost.sweeps + schedule
     assert choose_problem(FERROMAGNET).prepared(3, 200, 100).second_path is None
     alone = annealz.estimate_log_z(
         FERROMAGNET, base=choice.first.base, second_opinion=False, seed=3, **SIZE
@@ -297,11 +297,11 @@ def test_pilots_are_charged_and_enter_no_weight(choice: BaseChoice, estimate: an
 
 def test_fitted_is_asked_for_by_name(estimate: annealz.Estimate):
     problem = choose_problem(FERROMAGNET, base="fitted")
-    assert problem.is_open
+    assert problem.wanted_base is not None
     known = dataclasses.replace(FERROMAGNET, visible_means=np.full(12, 0.5, np.float32))
-    assert not choose_problem(known).is_open  # a base rate is known
-    assert choose_problem(known, base="fitted").is_open
-    assert not choose_problem(FERROMAGNET, base="uniform").is_open
+    assert choose_problem(known).wanted_base is None  # a base rate is known
+    assert choose_problem(known, base="fitted").wanted_base == "fitted"
+    assert choose_problem(FERROMAGNET, base="uniform").wanted_base is None
     again = annealz.estimate_log_z(FERROMAGNET, base="fitted", seed=3, **SIZE)
     check_same(again, estimate)
 
@@ -313,7 +313,7 @@ def test_a_given_base_gets_a_second_one():
     assert (found.first, found.reason) == (None, None)
     assert found.second is not None
     assert found.second.name == "uniform"
-    assert found.sweeps == sum(one.sweeps for one in found.tried)
+    assert found.cost.sweeps == sum(one.spent.sweeps for one in found.tried)
 
 
 @pytest.mark.slow
@@ -324,7 +324,9 @@ def test_where_no_other_base_is_named_one_is_fitted():
     found = choose_second(model, "visible", model.kernel(), model.flat_base(), **SIZE)
     assert found.second is not None
     assert found.second.name == "fitted"
-    assert found.sweeps > sum(one.sweeps for one in found.tried)  # and the pilot it was fitted to
+    assert found.cost.sweeps > sum(
+        one.spent.sweeps for one in found.tried
+    )  # and the pilot it was fitted to
 
 
 class Ring(annealz.AbstractModel):
@@ -345,18 +347,18 @@ class Ring(annealz.AbstractModel):
 def test_models_without_named_bases_are_left_alone():
     problem = choose_problem(Ring())
     assert Ring().named_bases() == {}
-    assert not problem.is_open
+    assert problem.wanted_base is None
     with pytest.raises(ValueError, match="unknown base 'fitted'"):
         choose_problem(Ring(), base="fitted")
     ready = dataclasses.replace(problem, kernel=annealz.BlockGibbs())  # which takes no tuning
     ready = ready.prepared(0, 10, 10, second_opinion=True)
-    assert (ready.second_path, ready.base_reason, ready.pilot_sweeps) == (None, None, 0)
+    assert (ready.second_path, ready.base_reason, ready.cost.sweeps) == (None, None, 0)
 
 
 def test_a_given_path_is_left_alone():
     path = FERROMAGNET.path(FERROMAGNET.flat_base())
     ready = choose_problem(FERROMAGNET, path=path).prepared(0, 10, 10, second_opinion=True)
-    assert (ready.second_path, ready.pilot_sweeps) == (None, 0)
+    assert (ready.second_path, ready.cost.sweeps) == (None, 0)
 
 
 # --- the same bits however it is run ---------------------------------------------------------
@@ -380,8 +382,8 @@ def test_a_run_stopped_in_its_second_opinion_goes_on(
             **SIZE,
         )
     files = {file.name for file in (tmp_path / "r").iterdir()}
-    assert "part-1.npz" in files
-    assert ("second.npz" in files) == (stage == "probe")
+    assert "part-forward-1.npz" in files
+    assert ("part-second.npz" in files) == (stage == "probe")
     seen = []
     again = annealz.resume(tmp_path / "r", on_progress=seen.append)
     done = {now.stage for now in seen if now.step > 0}  # more than begun

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.models.exact import exact_log_z
 from annealz.models.formats import save_rbm
 from annealz.pilots.plan import pilot_sweeps
-from annealz.results.compare import Comparison, Contender, compare_schedules
+from annealz.results.compare import CompareRequest, Comparison, Contender, compare_schedules
 from annealz.schedules import Schedule
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.command import PLAIN, refused, run
@@ -23,7 +23,7 @@ PNG = b"\x89PNG"
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
 
 
@@ -131,7 +131,8 @@ def contender(name: str, spread: float, num_chains: int = 2000, num_replicates: 
 
 
 def compared(*contenders: Contender) -> Comparison:
-    return Comparison("m", "uniform", 2000, 20_000, 0, None, list(contenders), ())
+    request = CompareRequest(num_steps=10, num_chains=2000)
+    return Comparison(request, "m", "uniform", None, list(contenders))
 
 
 def test_a_clear_lead_is_larger_than_the_noise():

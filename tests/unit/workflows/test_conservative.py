@@ -240,7 +240,7 @@ def test_record_and_table(estimate: Estimate):
 
 
 def test_on_the_command_line(capsys, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     monkeypatch.chdir(tmp_path)
     save_rbm("m.npz", SMALL)
     np.save("rows.npy", exact_samples(SMALL, 20)[0])

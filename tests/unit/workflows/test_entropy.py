@@ -17,6 +17,7 @@ from annealz.methods.annealing.estimate import Estimate
 from annealz.models.density import log_densities
 from annealz.results.entropy import _log_densities, _of_all, _of_states
 from annealz.testing import assert_within_mc_error, log_joint, random_rbm
+from support.conjugate import OPTIONS, conjugate
 from support.families import MODELS, annealed_columns, joint
 
 RBM = random_rbm(4, 6)
@@ -153,27 +154,31 @@ def test_two_sides_lift_nothing_of_the_forward_weights(estimate: Estimate):
 
 
 def test_not_ok_where_log_z_is_not(estimate: Estimate):
-    off = dataclasses.replace(estimate.settings, exact_log_z=estimate.log_z + 1)
-    entropy = dataclasses.replace(estimate, settings=off).entropy()
+    off = dataclasses.replace(estimate.plan, exact_log_z=estimate.log_z + 1)
+    entropy = dataclasses.replace(estimate, plan=off).entropy()
     assert (entropy.ok, entropy.status) == (False, "unreliable")
     assert any("the exact value is" in message for message in entropy.messages)
 
 
 def test_a_base_that_was_fitted_may_miss_something(estimate: Estimate):
-    fitted = dataclasses.replace(estimate.settings, base="fitted")
-    entropy, wider = estimate.entropy(), dataclasses.replace(estimate, settings=fitted).entropy()
+    fitted = dataclasses.replace(estimate.plan, base="fitted")
+    entropy, wider = estimate.entropy(), dataclasses.replace(estimate, plan=fitted).entropy()
     unseen = (1 + np.log(100)) / 100
     assert wider.std_err == pytest.approx(np.hypot(entropy.std_err, unseen))
     assert wider.interval()[0] == entropy.interval()[0]
     assert wider.interval()[1] > entropy.interval()[1]
 
 
-def test_a_run_that_was_read_needs_its_model(tmp_path: Path, estimate: Estimate):
+def test_of_a_run_that_was_read(tmp_path: Path, estimate: Estimate):
+    """With a model that no folder holds it needs that model."""
     annealz.estimate_log_z(RBM, **SMALL, out=tmp_path / "run")
+    assert annealz.resume(tmp_path / "run").entropy().value == estimate.entropy().value
+    model = conjugate()
+    first = annealz.estimate_log_z(model, **OPTIONS, out=tmp_path / "density")
     with pytest.raises(ValueError, match=r"resume\(out, model=model\)"):
-        annealz.resume(tmp_path / "run").entropy()
-    again = annealz.resume(tmp_path / "run", model=RBM).entropy()
-    assert again.value == estimate.entropy().value
+        annealz.resume(tmp_path / "density").entropy()
+    again = annealz.resume(tmp_path / "density", model=model).entropy()
+    assert again.value == first.entropy().value
 
 
 def test_it_shows_itself(estimate: Estimate):

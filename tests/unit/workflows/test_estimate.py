@@ -108,13 +108,13 @@ def test_equal_seeds_give_equal_bits_and_others_do_not(model, estimate):
 def test_folder_holds_the_run_and_is_not_overwritten(model, estimate, tmp_path: Path):
     saved = annealz.estimate_log_z(model, seed=3, out=tmp_path / "run", **FAST)
     assert {p.name for p in (tmp_path / "run").iterdir()} == {
-        "run.json", "inputs.npz", "schedule.json", "run.npz", "estimate.json",
+        "run.json", "inputs.npz", "part-forward-1.npz", "result.json",
     }  # fmt: skip
     assert np.array_equal(saved.log_weights, estimate.log_weights)
-    before = (tmp_path / "run" / "run.npz").read_bytes()
+    before = (tmp_path / "run" / "part-forward-1.npz").read_bytes()
     with pytest.raises(ValueError, match="already holds a finished run"):
         annealz.estimate_log_z(model, seed=9, out=tmp_path / "run", **FAST)
-    assert (tmp_path / "run" / "run.npz").read_bytes() == before
+    assert (tmp_path / "run" / "part-forward-1.npz").read_bytes() == before
     read = annealz.resume(tmp_path / "run")
     assert read.to_dict() == saved.to_dict()
     assert np.array_equal(read.trace.ess, saved.trace.ess)
@@ -154,7 +154,7 @@ def test_interrupted_pilot_leaves_nothing_behind(model, tmp_path: Path):
     assert annealz.resume(tmp_path / "r").log_z == again.log_z
 
 
-@pytest.mark.parametrize("name", ["inputs.npz", "schedule.json", "checkpoint.npz", "run.json"])
+@pytest.mark.parametrize("name", ["inputs.npz", "checkpoint-forward-1.npz", "run.json"])
 def test_damaged_folders_are_recognised(model, tmp_path: Path, name: str):
     def stop(progress):
         if progress.step:  # a stage that only begins has nothing to keep
@@ -170,14 +170,14 @@ def test_damaged_folders_are_recognised(model, tmp_path: Path, name: str):
 
 def test_full_disk_loses_nothing(model, estimate, tmp_path: Path, monkeypatch):
     """The disk fills up after the start: the result comes back and says what was not saved."""
-    real = annealz.methods.folder.save_archive
+    real = annealz.io.store.save_archive
 
     def full(path, *rest):
         if Path(path).name == "inputs.npz":
             return real(path, *rest)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("annealz.methods.folder.save_archive", full)
+    monkeypatch.setattr("annealz.io.store.save_archive", full)
     monkeypatch.setattr("annealz.engine.checkpoint.save_archive", full)
     result = annealz.estimate_log_z(model, seed=3, out=tmp_path / "r", **FAST)
     assert np.array_equal(result.log_weights, estimate.log_weights)

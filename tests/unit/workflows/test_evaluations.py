@@ -13,8 +13,9 @@ from scipy import stats
 
 import annealz
 from annealz.diagnostics.findings import Kind
+from annealz.methods.annealing.request import AnnealingRequest
+from annealz.methods.plan import Plan
 from annealz.methods.problem import choose_problem
-from annealz.methods.settings import Given
 from support.counted import Counted
 from support.discrete import Network
 from support.path_examples import Plain
@@ -59,7 +60,7 @@ def test_chains_that_fill_a_block(tmp_path):
 def test_replicas(tmp_path):
     """Where they start, and those that fill a block."""
     fn, model = density()
-    options: dict[str, Any] = {"num_rungs": 2, "num_ensembles": 513, "num_sweeps": 16}
+    options: dict[str, Any] = {"num_rungs": 2, "num_ensembles": 513, "num_steps": 16}
     one = annealz.estimate_log_z(model, method="exchange", **WALK, **options, out=tmp_path / "run")
     assert one.evaluations == {"pilot": 8, "main": 1028 * 17}
     assert_charged(fn, one)
@@ -72,20 +73,20 @@ def test_enumeration_once_for_log_z_and_once_for_draws():
     one = annealz.estimate_log_z(model, **PLAIN, num_steps=5, num_chains=50, two_sided=True)
     assert one.evaluations == {"pilot": 64 + 32, "main": 50 * (1 + 5 * 5) + 32 + 50 * (1 + 5 * 6)}
     assert_charged(fn, one)
-    assert one.settings.draws == "exact"
+    assert one.plan.draws == "exact"
 
 
 def test_an_exact_value_that_is_given_is_not_enumerated():
     fn, model = network()
     problem = choose_problem(model, base="uniform")
-    assert problem.pilot_evaluations == fn.since() == 64
-    assert problem.with_exact(3.0).pilot_evaluations == 64
+    assert problem.cost.evaluations == fn.since() == 64
+    assert problem.with_exact(3.0).cost.evaluations == 64
     assert fn.since() == 0
     found = problem.with_exact()
     assert found.with_exact() == found  # known
-    assert found.pilot_evaluations - 64 == fn.since() == 32
-    simple = choose_problem(model).simple()
-    assert simple.with_exact().pilot_evaluations == fn.since() == 64 + 32
+    assert found.cost.evaluations - 64 == fn.since() == 32
+    simple = choose_problem(model).enumerated()
+    assert simple.with_exact().cost.evaluations == fn.since() == 64 + 32
 
 
 def test_a_path_that_carries_no_value_is_not_counted():
@@ -93,23 +94,23 @@ def test_a_path_that_carries_no_value_is_not_counted():
     model = density()[1]
     path = Plain(model.path(annealz.GaussianBase.standard(2)))
     kernel = annealz.RandomWalk(step_size=0.5)
-    given = Given(path=True, kernel=True, base=False)
-    found = choose_problem(model, path=path, kernel=kernel).described(given)
-    assert (found["evaluations_a_sweep"], found["is_uncounted"]) == (1, True)
-    own = choose_problem(model, base="standard", kernel=kernel).described(given)
-    assert (own["evaluations_a_sweep"], own["is_uncounted"]) == (1, None)
+    request = AnnealingRequest(model=model)
+    given = Plan.of(request, choose_problem(model, path=path, kernel=kernel))
+    assert (given.evaluations_a_sweep, given.is_density) == (None, True)
+    own = Plan.of(request, choose_problem(model, base="standard", kernel=kernel))
+    assert (own.evaluations_a_sweep, own.is_density) == (1, True)
 
 
 def test_runs_along_it(monkeypatch):
     model = density()[1]
     path = Plain(model.path(annealz.GaussianBase.standard(2)))
     kernel = annealz.RandomWalk(step_size=0.5)
-    monkeypatch.setattr("annealz.methods.annealing.runner._EXCHANGE_FROM", 1e-6)
+    monkeypatch.setattr("annealz.methods.annealing.diagnose._EXCHANGE_FROM", 1e-6)
     one = annealz.estimate_log_z(model, path=path, kernel=kernel, num_steps=20, num_chains=50)
     assert one.evaluations is None
     assert "evaluations" not in one.to_dict()
     assert Kind.SLOW_CHAINS in one.findings
-    options: dict[str, Any] = {"num_rungs": 2, "num_ensembles": 16, "num_sweeps": 16}
+    options: dict[str, Any] = {"num_rungs": 2, "num_ensembles": 16, "num_steps": 16}
     assert (
         annealz.estimate_log_z(
             model, method="exchange", path=path, kernel=kernel, **options
@@ -200,7 +201,7 @@ def test_nested_sampling():
 
 def test_replicas_of_a_searched_density():
     fn, model = density()
-    options: dict[str, Any] = {"num_rungs": 6, "num_ensembles": 16, "num_sweeps": 100}
+    options: dict[str, Any] = {"num_rungs": 6, "num_ensembles": 16, "num_steps": 100}
     assert_charged(fn, annealz.estimate_log_z(model, method="exchange", **options))
 
 

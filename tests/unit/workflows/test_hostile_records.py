@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.engine.checkpoint import Checkpoint, Standing
+from annealz.engine.checkpoint import Checkpoint, RunState
 from annealz.engine.run_arrays import run_from_arrays
-from annealz.io.storage.archive import load_archive, pack_archive, save_archive
-from annealz.io.storage.record import load_record, save_record
+from annealz.io.archive import load_archive, pack_archive, save_archive
+from annealz.io.records import load_record, save_record
 from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
@@ -110,9 +110,9 @@ def test_stored_runs(arrays: dict, meta: dict, words: str):
 
 
 def test_checkpoints(tmp_path: Path):
-    start = Standing(0, [np.zeros((4, 3), np.float32), np.arange(4, dtype=np.float32)], [])
+    start = RunState(0, [np.zeros((4, 3), np.float32), np.arange(4, dtype=np.float32)], [])
     checkpoint = Checkpoint(tmp_path / "a.npz", "digest")
-    checkpoint.save(Standing(1, start.blocks, [{"step": 1, "u": 2.0}]), 3.0)
+    checkpoint.save(RunState(1, start.blocks, [{"step": 1, "u": 2.0}]), 3.0)
     assert checkpoint.load(start)[0].records == [{"step": 1, "u": 2.0}]
     arrays, meta = load_archive(tmp_path / "a.npz")
     for changes, record in (

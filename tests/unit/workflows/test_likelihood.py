@@ -252,8 +252,8 @@ def test_an_estimate_of_another_model_is_refused(estimate: Estimate):
 
 def of(model: AbstractModel, estimate: Estimate) -> Estimate:
     """The same log Z as if it were that of another model, of which none is run."""
-    settings = dataclasses.replace(estimate.settings, model_digest=model.digest)
-    return dataclasses.replace(estimate, settings=settings)
+    plan = dataclasses.replace(estimate.plan, model_digest=model.digest)
+    return dataclasses.replace(estimate, plan=plan)
 
 
 @pytest.mark.parametrize("name", ["lattice", "boltzmann", "potts"])

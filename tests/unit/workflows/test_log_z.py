@@ -9,12 +9,12 @@ import pytest
 
 import annealz
 from annealz.bases.choose import choose_base
+from annealz.core.cost import Cost
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.diagnostics.findings import Kind, Remedy
-from annealz.methods.annealing import length, runner
-from annealz.methods.annealing import log_z as door
+from annealz.io.store import Store
+from annealz.methods.annealing import diagnose, plan, run, size
 from annealz.methods.annealing.advice import advice_of
-from annealz.methods.folder import RunFolder
 from annealz.models import exact_samples
 from annealz.pilots import sizing
 from annealz.pilots.sizing import Timing, more_chains
@@ -50,8 +50,8 @@ def interrupted(folder: Path, name: str, model=MODEL, **settings) -> annealz.Est
         annealz.estimate_log_z(
             model, out=folder, chunk_steps=10, on_progress=stop_after(name, folder), **settings
         )
-    assert RunFolder(folder).has_progress()
-    assert not RunFolder(folder).is_done()
+    assert Store(folder).has_progress
+    assert not Store(folder).is_done
     return annealz.resume(folder, observe=settings.get("observe"))
 
 
@@ -79,7 +79,7 @@ WANTED = {"target_std_err": 0.02, "seed": 7, "observe": MEANS, **STEPS}
 def missed(monkeypatch) -> None:
     """Sizing is too hopeful by a factor of four; nothing is timed."""
     monkeypatch.setattr(sizing, "_RESERVE", 0.25)
-    monkeypatch.setattr(sizing, "time_steps", lambda *arguments: Timing(1e-9, 0, 0.0))
+    monkeypatch.setattr(sizing, "time_steps", lambda *arguments: Timing(1e-9))
 
 
 @pytest.mark.usefixtures("missed")
@@ -95,7 +95,7 @@ def test_a_run_that_missed_its_target_goes_on_once(tmp_path: Path):
     path = annealz.GeometricPath(choose_base(HARD, "visible-bias", None), HARD)
     second = annealz.anneal(
         path, annealz.BlockGibbs(), annealz.linear(40), num_chains=more, seed=7, purpose="anneal 2",
-        observers=runner.observers_of(MEANS),
+        observers=run.observers_of(MEANS),
     )  # fmt: skip
     assert np.array_equal(result.log_weights[first:], second.log_weights)
     assert result.log_z == pytest.approx(result.run.log_z0 + log_mean(result.log_weights))
@@ -105,15 +105,15 @@ def test_a_run_that_missed_its_target_goes_on_once(tmp_path: Path):
     assert_within_mc_error(result.log_z, result.exact_log_z, result.std_err)
     check_equal(annealz.resume(tmp_path / "r"), result)
     assert {p.name for p in (tmp_path / "r").iterdir()} == {
-        "run.json", "inputs.npz", "schedule.json", "run.npz", "estimate.json",
+        "run.json", "inputs.npz", "part-forward-1.npz", "part-forward-2.npz", "result.json",
     }  # fmt: skip
 
 
 @pytest.mark.usefixtures("missed")
 def test_the_second_part_is_resumed_to_the_same_bits(tmp_path: Path):
-    resumed = interrupted(tmp_path / "r", "part-1.npz", HARD, **WANTED)
+    resumed = interrupted(tmp_path / "r", "part-forward-1.npz", HARD, **WANTED)
     whole = annealz.estimate_log_z(HARD, **WANTED)
-    assert resumed.num_chains > resumed.settings.num_chains
+    assert resumed.num_chains > resumed.plan.num_chains
     check_equal(resumed, whole)
 
 
@@ -122,7 +122,7 @@ def test_a_target_that_is_missed_again_is_said(monkeypatch):
     monkeypatch.setattr(sizing, "_RESERVE", 0.02)
     monkeypatch.setattr(sizing, "_MOST_MORE", 1)
     result = annealz.estimate_log_z(HARD, **WANTED)
-    assert result.num_chains == 2 * result.settings.num_chains
+    assert result.num_chains == 2 * result.plan.num_chains
     assert result.std_err > 0.02
     (message,) = [m for m in result.messages if m.startswith(words_of(Kind.MISSED_TARGET))]
     assert message.endswith("try target_std_err=0.03, or more steps.")
@@ -133,13 +133,13 @@ def test_a_full_disk_between_parts_stops_nothing(tmp_path: Path, missed, monkeyp
         raise OSError(28, "No space left on device")
 
     whole = annealz.estimate_log_z(HARD, **WANTED)
-    create = RunFolder.create
+    create = Store.create
 
     def create_then_fill(self, *arguments):
         create(self, *arguments)
-        monkeypatch.setattr("annealz.methods.folder.save_archive", full)
+        monkeypatch.setattr("annealz.io.store.save_archive", full)
 
-    monkeypatch.setattr(RunFolder, "create", create_then_fill)
+    monkeypatch.setattr(Store, "create", create_then_fill)
     result = annealz.estimate_log_z(HARD, out=tmp_path / "r", **WANTED)
     assert np.array_equal(result.log_weights, whole.log_weights)
     assert any("could not save the result" in message for message in result.messages)
@@ -154,14 +154,16 @@ def in_time(
     monkeypatch, *, pace: float, seconds: float, spent: float = 0.0, **settings
 ) -> annealz.Estimate:
     """A run on a machine of this speed, each part of which takes so many seconds."""
-    real = runner.anneal
+    real = run.anneal
 
     def run_of(*arguments, **options):
         return dataclasses.replace(real(*arguments, **options), seconds=seconds)
 
-    for module in (door, length, sizing):
-        monkeypatch.setattr(module, "time_steps", lambda *arguments: Timing(pace, 123, spent))
-    monkeypatch.setattr(runner, "anneal", run_of)
+    for module in (plan, size, sizing):
+        monkeypatch.setattr(
+            module, "time_steps", lambda *arguments: Timing(pace, Cost(123, 0, spent))
+        )
+    monkeypatch.setattr(run, "anneal", run_of)
     return annealz.estimate_log_z(MODEL, seed=3, **settings)
 
 
@@ -194,7 +196,7 @@ def test_where_time_runs_out_the_chains_that_are_done_count(monkeypatch, seconds
 
 def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     """0.8 of the time for 1,000 steps of 1,000 chains that would take four times or a hundred as long."""
-    for module in (length, choose, runner):
+    for module in (size, choose, diagnose):
         monkeypatch.setattr(module, "DEFAULT_NUM_STEPS", 1000)
     options = {"seconds": 0.0, "schedule": "linear", "max_seconds": 10.0, **PLAIN}
     fewer = in_time(monkeypatch, pace=10.0 * 0.8 / 452_000, **options)
@@ -208,7 +210,7 @@ def test_fewer_chains_first_then_shorter_ones(monkeypatch):
     )  # 1,553 s, a quarter more
     fixed = in_time(monkeypatch, pace=10.0 * 0.8 / 5150, num_steps=40, **options)
     assert (fixed.num_steps, fixed.num_chains) == (40, 200)
-    assert fixed.settings.part_chains == 50  # to stop between them
+    assert fixed.plan.part_chains == 50  # to stop between them
     own = options | {"schedule": np.linspace(0, 1, 31)}
     assert in_time(monkeypatch, pace=10.0 * 0.8 / 5150, **own).num_steps == 30
 
@@ -216,7 +218,7 @@ def test_fewer_chains_first_then_shorter_ones(monkeypatch):
 def test_one_width_serves_timing_parts_and_second_opinion(monkeypatch):
     """So that one compiled program does."""
     widths = []
-    real = runner.anneal
+    real = run.anneal
 
     def seen(*arguments, **options):
         widths.append(options["num_chains"])
@@ -224,11 +226,11 @@ def test_one_width_serves_timing_parts_and_second_opinion(monkeypatch):
 
     def timed(path, kernel, num_chains, seed):
         widths.append(num_chains)
-        return Timing(1e-9, 0, 0.0)
+        return Timing(1e-9)
 
-    for module in (door, length):
+    for module in (plan, size):
         monkeypatch.setattr(module, "time_steps", timed)
-    monkeypatch.setattr(runner, "anneal", seen)
+    monkeypatch.setattr(run, "anneal", seen)
     result = annealz.estimate_log_z(
         MODEL, base="uniform", schedule="linear", num_steps=20, num_chains=400, max_seconds=HOUR
     )
@@ -236,7 +238,7 @@ def test_one_width_serves_timing_parts_and_second_opinion(monkeypatch):
     assert widths == [200] * 5 + [
         100
     ]  # timed twice, two parts, second opinion, and half of its ends
-    assert (length.part_width(1000), length.part_width(256), length.part_width(200)) == (
+    assert (size.part_width(1000), size.part_width(256), size.part_width(200)) == (
         200,
         64,
         50,
@@ -258,9 +260,9 @@ def test_what_no_second_opinion_confirms_is_not_ok(monkeypatch):
     assert late.second_opinion is None
     assert late.status == "unreliable"
     assert late.findings[Kind.UNCONFIRMED].numbers == {"limit": 10.0}
-    monkeypatch.setattr(door, "_SEARCH_TIME", -1e9)
+    monkeypatch.setattr(plan, "_SEARCH_TIME", -1e9)
     early = in_time(monkeypatch, **(options | {"seconds": 0.0, "max_seconds": HOUR}))
-    assert early.settings.second is None
+    assert early.plan.second is None
     assert early.num_chains == 400
     assert early.status == "unreliable"
     assert any("nothing shows that chains found all of the mass" in m for m in early.messages)
@@ -274,7 +276,7 @@ def test_what_no_second_opinion_confirms_is_not_ok(monkeypatch):
 def test_the_way_back_is_left_out_where_second_chains_say_enough(monkeypatch):
     """9 s of 25 each: the third would end after 27."""
     options = {"pace": 1e-9, "seconds": 9.0, "max_seconds": 25.0, **SHORT, "num_chains": 200}
-    monkeypatch.setattr(length, "part_width", lambda num_chains: num_chains)
+    monkeypatch.setattr(size, "part_width", lambda num_chains: num_chains)
     monkeypatch.setattr(type(MODEL), "exact_log_z_if_cheap", lambda self: None)
     result = in_time(monkeypatch, **options)
     assert result.second_opinion is not None
@@ -282,7 +284,7 @@ def test_the_way_back_is_left_out_where_second_chains_say_enough(monkeypatch):
     assert result.status == "ok"
     poor = result.runs._replace(second=dataclasses.replace(result.runs.second, log_weights=
         np.r_[50.0, result.runs.second.log_weights[1:]]))  # fmt: skip
-    assert Kind.UNCONFIRMED in runner.estimate_of(result.settings, poor).findings
+    assert Kind.UNCONFIRMED in diagnose.diagnose(result.plan, poor).findings
     assert in_time(monkeypatch, **(options | {"max_seconds": 28.0})).runs.probe is not None
 
 
@@ -337,8 +339,8 @@ def test_pilots_for_bases_keep_the_limit_too(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("annealz.methods.problem.search_bases", search)
-    monkeypatch.setattr("annealz.methods.problem._FEW_UNITS", 0)  # no simpler way
-    monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(1e-3, 5, 0.0))
+    monkeypatch.setattr("annealz.methods.problem._MAX_ENUMERATED_UNITS", 0)  # no simpler way
+    monkeypatch.setattr(plan, "time_steps", lambda *arguments: Timing(1e-3, Cost(5)))
     for limit in ({"max_seconds": 10.0}, {}, {"schedule": np.linspace(0, 1, 31)}):
         with pytest.raises(KeyboardInterrupt):
             annealz.estimate_log_z(MODEL, **limit)
@@ -346,9 +348,9 @@ def test_pilots_for_bases_keep_the_limit_too(monkeypatch):
 
 
 def test_a_run_in_parts_is_resumed_to_the_same_bits(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(door, "time_steps", lambda *arguments: Timing(1e-9, 0, 0.0))
+    monkeypatch.setattr(plan, "time_steps", lambda *arguments: Timing(1e-9))
     settings = {"num_chains": 200, "max_seconds": HOUR, "seed": 3, **STEPS}
-    resumed = interrupted(tmp_path / "r", "part-3.npz", **settings)
+    resumed = interrupted(tmp_path / "r", "part-forward-3.npz", **settings)
     check_equal(resumed, annealz.estimate_log_z(MODEL, **settings))
 
 
@@ -403,19 +405,19 @@ def test_one_chain_a_side_is_shown_and_not_trusted():
 @pytest.mark.parametrize("marginal", ["visible", "hidden"])
 def test_an_interrupted_reverse_run_is_resumed_to_the_same_bits(tmp_path: Path, marginal):
     settings = BOTH | {"marginal": marginal}
-    resumed = interrupted(tmp_path / "r", "part-1.npz", HARD, **settings)
+    resumed = interrupted(tmp_path / "r", "part-forward-1.npz", HARD, **settings)
     check_equal(resumed, annealz.estimate_log_z(HARD, **settings))
-    assert (tmp_path / "r" / "reverse.npz").exists()
+    assert (tmp_path / "r" / "part-reverse.npz").exists()
     check_equal(annealz.resume(tmp_path / "r"), resumed)
 
 
 def test_given_draws_are_kept_and_used_on_resume(tmp_path: Path):
     draws = exact_samples(HARD, 200, 99)[0]
     settings = BOTH | {"draws": draws}
-    resumed = interrupted(tmp_path / "r", "part-1.npz", HARD, **settings)
+    resumed = interrupted(tmp_path / "r", "part-forward-1.npz", HARD, **settings)
     whole = annealz.estimate_log_z(HARD, **settings)
     check_equal(resumed, whole)
-    assert np.array_equal(RunFolder(tmp_path / "r").inputs()[2], draws)
+    assert np.array_equal(Store(tmp_path / "r").inputs()[0]["start"], draws)
     assert whole.reverse is not None
     assert resumed.to_dict()["two_sided"]["draws"] == "given"
     assert any(m.startswith(words_of(Kind.INEXACT_DRAWS)) for m in resumed.messages)
@@ -425,7 +427,7 @@ def test_given_draws_are_kept_and_used_on_resume(tmp_path: Path):
 
 def test_draws_of_a_large_model_are_approximate_and_say_so(tmp_path: Path):
     settings = BOTH | {"num_chains": 50}
-    resumed = interrupted(tmp_path / "r", "part-1.npz", LARGE, **settings)
+    resumed = interrupted(tmp_path / "r", "part-forward-1.npz", LARGE, **settings)
     whole = annealz.estimate_log_z(LARGE, **settings)
     check_equal(resumed, whole)
     assert whole.exact_log_z is None
@@ -467,7 +469,7 @@ def test_ess_is_that_of_chains_with_the_same_error(islands):
 
 def test_a_resampled_run_is_resumed_to_the_same_bits(islands, tmp_path: Path):
     resumed = interrupted(
-        tmp_path / "r", "checkpoint.npz", HARD, **(ISLANDS | {"checkpoint_seconds": 0})
+        tmp_path / "r", "checkpoint-forward-1.npz", HARD, **(ISLANDS | {"checkpoint_seconds": 0})
     )
     check_equal(resumed, islands)
     check_equal(annealz.resume(tmp_path / "r"), islands)
@@ -485,7 +487,7 @@ def test_a_resampled_run_is_resumed_to_the_same_bits(islands, tmp_path: Path):
         ({"resample": 0.5, "max_seconds": 1}, "max_seconds and resample cannot both"),
         ({"two_sided": True, "max_seconds": 1}, "max_seconds and two_sided cannot both"),
         ({"resample": 0.5, "two_sided": True}, "resampled chains have no reverse"),
-        ({"draws": np.zeros((1000, 8))}, "give two_sided=True"),
+        ({"draws": np.zeros((1000, 8))}, "give two_sided with them"),
         ({"draws": np.zeros((1000, 7)), "two_sided": True}, r"draws must hold .*\(1000, 8\)"),
         ({"draws": np.full((1000, 8), 0.5), "two_sided": True}, "draws must hold zeros and ones"),
         ({"schedule": "nope"}, "unknown schedule 'nope'"),
@@ -505,9 +507,9 @@ def test_what_contradicts_itself_is_refused_before_any_work(
     def never(*arguments, **options):
         raise AssertionError("work was begun")
 
-    monkeypatch.setattr(runner, "anneal", never)
+    monkeypatch.setattr(run, "anneal", never)
     for name in ("plan_schedule", "forecast"):
-        monkeypatch.setattr(length, name, never)
+        monkeypatch.setattr(size, name, never)
     for name in ("search_bases", "choose_second"):
         monkeypatch.setattr(f"annealz.methods.problem.{name}", never)
     with pytest.raises(ValueError, match=words) as refusal:
@@ -523,7 +525,7 @@ def test_chains_that_memory_cannot_hold_are_refused_before_the_folder_is_written
 ):
     monkeypatch.setattr(sizing, "_MIN_CHAINS", 10**9)
     monkeypatch.setattr(sizing, "_MAX_CHAINS", 10**10)
-    monkeypatch.setattr(sizing, "time_steps", lambda *arguments: Timing(1e-9, 0, 0.0))
+    monkeypatch.setattr(sizing, "time_steps", lambda *arguments: Timing(1e-9))
     with pytest.raises(ValueError, match="GiB"):
         annealz.estimate_log_z(MODEL, out=tmp_path / "r", target_std_err=0.1, **STEPS)
     assert not (tmp_path / "r" / "run.json").exists()

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 
 import annealz
 from annealz.engine.anneal import anneal
-from annealz.io.storage.archive import load_archive, save_archive
+from annealz.io.archive import load_archive, save_archive
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.pilots.survey import survey

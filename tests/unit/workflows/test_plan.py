@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from annealz.api import estimate_log_z
 from annealz.bases import BernoulliBase
-from annealz.io.registry.schedules import SCHEDULES, has_pilot
+from annealz.io.schedules import SCHEDULES, has_pilot
 from annealz.kernels import BlockGibbs
-from annealz.methods.annealing.log_z import estimate_log_z
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
 from annealz.pilots.plan import pilot_sweeps, plan_schedule

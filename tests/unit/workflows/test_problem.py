@@ -98,7 +98,7 @@ def test_a_model_of_ones_own_gets_every_schedule(schedule, seed):
 
 def test_two_sides_of_a_model_of_ones_own(seed):
     estimate = annealz.estimate_log_z(MODEL, two_sided=True, seed=seed, **OPTIONS)
-    assert estimate.settings.draws == "approximate"
+    assert estimate.plan.draws == "approximate"
     assert_within_mc_error(estimate.log_z, MODEL.log_z, estimate.std_err)
 
 
@@ -182,9 +182,9 @@ def test_a_given_path_starts_its_reverse_run_from_states_of_its_own():
     options = {"num_steps": 50, "num_chains": 200, "schedule": "linear", "two_sided": True}
     options["second_opinion"] = False
     given = annealz.estimate_log_z(model, path=path, **options)
-    assert given.settings.draws == "approximate"
+    assert given.plan.draws == "approximate"
     own = annealz.estimate_log_z(model, base=base, marginal="hidden", **options)
-    assert own.settings.draws == "exact"
+    assert own.plan.draws == "exact"
 
 
 def test_another_model_than_that_of_the_folder_is_refused(tmp_path):
@@ -192,6 +192,6 @@ def test_another_model_than_that_of_the_folder_is_refused(tmp_path):
     options = {"num_steps": 5, "num_chains": 20, "schedule": "linear", "out": tmp_path / "r"}
     options |= {"base": "uniform", "second_opinion": False}
     annealz.estimate_log_z(one, **options)
-    (tmp_path / "r" / "run.npz").unlink()
+    (tmp_path / "r" / "part-forward-1.npz").unlink()
     with pytest.raises(ValueError, match="another model than the one given"):
         annealz.resume(tmp_path / "r", model=other)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.methods.annealing.log_z import choose_problem
+from annealz.methods.problem import choose_problem
 from annealz.testing import assert_within_mc_error, random_rbm
 
 MODEL = random_rbm(4, 6)
@@ -20,7 +20,7 @@ def test_the_exact_value_is_the_second_opinion(simple):
     assert (simple.num_steps, simple.num_chains, simple.base) == (1000, 1000, "uniform")
     assert simple.second_opinion is None
     assert simple.status_in_words == "ok, checked against the exact value"
-    assert "64 states" in simple.settings.base_reason
+    assert "64 states" in simple.plan.base_reason
     assert simple.sweeps["pilot"] <= 4000
 
 
@@ -36,9 +36,9 @@ def test_who_asks_for_more_gets_it():
 
 
 def test_only_models_of_few_states_take_it():
-    assert choose_problem(MODEL).simple().is_simple
-    assert choose_problem(random_rbm(12, 10)).simple().is_simple
-    assert not choose_problem(random_rbm(10, 11)).simple().is_simple
-    assert not choose_problem(MODEL, base="fitted").simple().is_simple
+    assert choose_problem(MODEL).enumerated().is_enumerated
+    assert choose_problem(random_rbm(12, 10)).enumerated().is_enumerated
+    assert not choose_problem(random_rbm(10, 11)).enumerated().is_enumerated
+    assert not choose_problem(MODEL, base="fitted").enumerated().is_enumerated
     rows = np.random.default_rng(0).integers(0, 2, (20, 6)).astype(float)
-    assert choose_problem(MODEL, data=rows).simple().path.base.name == "base-rate"
+    assert choose_problem(MODEL, data=rows).enumerated().path.base.name == "base-rate"

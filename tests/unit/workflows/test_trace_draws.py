@@ -140,7 +140,7 @@ def test_log_z_from_traces_is_right_and_its_error_covers(tmp_path):
     assert_within_mc_error(z.mean(), 0, 1 / np.sqrt(z.size))
     assert (z**2).sum() < stats.chi2.isf(1e-6, z.size)
     one = found[0]
-    count = one.settings.independent_draws
+    count = one.plan.independent_draws
     assert one.base == "draws"
     assert 20 <= count < 150
     assert np.array_equal(one.reverse.ancestors, np.arange(200) % count)
@@ -201,7 +201,7 @@ def test_models_without_a_way_back_are_refused():
     model = annealz.LogDensity(MODEL.fn, 2, parameters=one_way)
     with pytest.raises(ValueError, match="no inverse"):
         annealz.estimate_log_z(model, two_sided=True, draws=trace(1), **OPTIONS)
-    with pytest.raises(ValueError, match="two_sided=True"):
+    with pytest.raises(ValueError, match="two_sided"):
         annealz.estimate_log_z(MODEL, draws=trace(1), **OPTIONS)
     plain = annealz.LogDensity(MODEL.fn, 2, parameters=Parameters.plain("x", 2))
     rows = PARAMETERS.unconstrain({k: v.ravel() for k, v in trace(1).items()})

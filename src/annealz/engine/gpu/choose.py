@@ -16,7 +16,7 @@ import os
 import jax
 
 from annealz.core.devices import local_devices
-from annealz.core.recent import Recent
+from annealz.core.programs import Recent
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chain_steps import ChainSteps
 from annealz.engine.gpu.chunk import FusedSteps

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.kept_texts import kept_text
+from annealz.core.compilation_cache import kept_text
 
 __all__ = ["SHARED_BYTES", "call", "is_usable", "source"]
 

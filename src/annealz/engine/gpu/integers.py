@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int8
 
 from annealz.core.arrays import on_device
-from annealz.core.recent import Recent
+from annealz.core.programs import Recent
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chunk import NEVER, largest_field
 from annealz.paths.geometric import GeometricPath

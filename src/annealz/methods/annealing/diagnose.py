@@ -8,7 +8,7 @@ from annealz.diagnostics.islands import IslandJudgement, judge_islands
 from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import TwoSided, judge_two_sided
 from annealz.engine.run import Run, Runs
-from annealz.io.registry.schedules import SCHEDULES
+from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.advice import whole_seconds
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.plan import AnnealingPlan
@@ -41,7 +41,7 @@ def diagnose(plan: AnnealingPlan, runs: Runs) -> Estimate:
             probe=_probe_of(runs, judgement.log_mean),
         )
     findings = by_kind([*plan.known_findings, *_findings(plan, runs, judgement)])
-    return Estimate(plan, runs, judgement, (), both, opinion, findings)
+    return Estimate(plan, runs, judgement, both, opinion, findings)
 
 
 def _findings(

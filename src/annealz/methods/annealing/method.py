@@ -1,7 +1,5 @@
 """Annealed importance sampling as a method."""
 
-from typing import ClassVar
-
 from annealz.engine.context import Context
 from annealz.engine.run import Runs
 from annealz.methods.annealing.diagnose import diagnose
@@ -17,8 +15,8 @@ __all__ = ["METHOD", "Annealing"]
 class Annealing(AbstractMethod):
     """Annealed importance sampling from a base to the model."""
 
-    Request: ClassVar[type[AnnealingRequest]] = AnnealingRequest
-    Plan: ClassVar[type[AnnealingPlan]] = AnnealingPlan
+    request_type = AnnealingRequest
+    plan_type = AnnealingPlan
 
     def plan(self, request: AnnealingRequest, context: Context) -> AnnealingPlan:
         return make_plan(request, context)

@@ -9,12 +9,20 @@ import numpy as np
 from annealz.core.cost import Cost
 from annealz.core.random import derive_seed
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.engine.blocks import check_memory
+from annealz.engine.blocks import check_memory, check_start
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
-from annealz.engine.reverse import check_start
-from annealz.io.reading.fields import finite, flag, line, list_of, one_of, optional, text, whole
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.records import (
+    TypedRecord,
+    finite,
+    flag,
+    line,
+    list_of,
+    one_of,
+    optional,
+    text,
+    whole,
+)
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.annealing.size import TIME_RESERVE, RunSize, choose_size, part_width
 from annealz.methods.plan import CostRecord, Plan
@@ -55,7 +63,7 @@ class AnnealingPlan(Plan):
     """The plan of an annealed run."""
 
     what: ClassVar[str] = "the plan of an annealed run"
-    Request: ClassVar[type[AnnealingRequest]] = AnnealingRequest
+    request_type = AnnealingRequest
 
     num_chains: Annotated[int, whole]
     """Planned; a limited time may allow fewer, a missed error take more."""
@@ -159,7 +167,7 @@ def _prepared(
 ) -> Problem:
     """Return the problem with base and kernel chosen; what the run cannot do is refused before pilots."""
     if not problem.is_enumerated:
-        check_memory(problem.states, num_chains)
+        check_memory(problem.states, num_chains, "num_chains")
     if request.resample is not None:
         Resampling(request.resample, island_size(num_chains))
     if draws is not None and not isinstance(draws, str):
@@ -233,7 +241,9 @@ def _draws(
     if draws is not None:
         start: np.ndarray = check_start(problem.path, draws, num_chains, "draws")
         return {"draws": "given", "start": start}
-    if problem.is_own_path and problem.model.has_exact_draws:  # the layer of a given path is not known
+    if (
+        problem.is_own_path and problem.model.has_exact_draws
+    ):  # the layer of a given path is not known
         return {"draws": "exact", "draw_cost": Cost(evaluations=problem.model.num_enumerated)}
     sweeps = max(_MIN_DRAW_SWEEPS, int(_DRAW_SHARE * num_steps))
     return {"draws": "approximate", "draw_cost": Cost(sweeps=sweeps * num_chains)}

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.core.names import DEFAULT_SCHEDULE
-from annealz.io.reading.fields import finite, flag, numbers, optional, text, whole
+from annealz.io.records import finite, flag, numbers, optional, text, whole
 from annealz.methods.request import PathRequest, option
 
 __all__ = ["AnnealingRequest"]
@@ -51,7 +51,10 @@ class AnnealingRequest(PathRequest):
         nested="{max_evaluations} limits its cost",
     )
     two_sided: Annotated[bool, flag] = option(
-        False, "Anneal in reverse too: BAR, and bounds on both sides.", exchange=_JOINED, nested=_ONE_WAY
+        False,
+        "Anneal in reverse too: BAR, and bounds on both sides.",
+        exchange=_JOINED,
+        nested=_ONE_WAY,
     )
     draws: Annotated[Any, optional(text)] = option(
         None,
@@ -91,7 +94,9 @@ class AnnealingRequest(PathRequest):
         self._check_positive("target_std_err", "max_seconds")
         if self.target_std_err is not None and self.target_std_err <= ROUNDING:
             raise InputError(
-                "target_std_err", f"must be above {ROUNDING:g}, the error of float32", self.target_std_err
+                "target_std_err",
+                f"must be above {ROUNDING:g}, the error of float32",
+                self.target_std_err,
             )
         self._check_together()
 
@@ -136,4 +141,6 @@ class AnnealingRequest(PathRequest):
         if isinstance(self.draws, str) and self.draws != "exchange":
             raise InputError("draws", 'must be states of the model, or "exchange"', self.draws)
         if self.draws is not None and not self.two_sided:
-            raise InputError("draws", "are where a reverse run starts", remedy="give {two_sided} with them")
+            raise InputError(
+                "draws", "are where a reverse run starts", remedy="give {two_sided} with them"
+            )

@@ -1,7 +1,7 @@
 """The runs of one estimate: the forward run in parts, the reverse run, and the second opinion.
 
-How many chains the next part has depends on the plan and on the parts before it alone, so that a resumed run
-takes as many.
+How many chains the next part has depends on the plan and on the parts before it alone, so that a resumed
+run takes as many.
 """
 
 import dataclasses

@@ -30,6 +30,7 @@ from scipy.special import logsumexp
 
 from annealz.core.numerics import finite_or_none
 from annealz.core.random import derive_seed
+from annealz.core.text import with_error
 from annealz.core.weights import flattened, resample
 from annealz.diagnostics.diagnostics import NO_WEIGHT, Judgement
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
@@ -91,6 +92,17 @@ class SecondOpinion:
     def is_higher(self) -> bool:
         """Whether it contradicts by a larger log Z, the better bound."""
         return Kind.SECOND_IS_HIGHER in self.findings
+
+    @property
+    def in_words(self) -> str:
+        """The second log Z, and what it says of the first."""
+        words = f"{with_error(self.log_z, self.std_err)} from {self.base}"
+        if not self.confirms:
+            return f"{words}: contradicts"
+        if self.judgement.status is Status.UNRELIABLE:
+            side = "higher" if self.difference > 0 else "lower"
+            return f"{words}: uncertain, {abs(self.difference):.4f} {side}, no contradiction"
+        return f"{words}: agrees"
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the second log Z."""

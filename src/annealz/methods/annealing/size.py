@@ -18,7 +18,7 @@ import numpy as np
 from annealz.core.cost import Cost
 from annealz.engine.blocks import check_memory
 from annealz.engine.context import Context
-from annealz.io.registry.schedules import ScheduleRule
+from annealz.io.schedules import ScheduleRule
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.problem import Problem
 from annealz.pilots.base_search import PILOT_CHAINS, second_chains
@@ -40,6 +40,7 @@ _SHORT_SURVEY = 4_000  # sweeps
 _TARGET_VARIANCE = 0.05  # of log w, that a density's steps aim at by default
 _MIN_STEPS = 50
 _ENUMERATED_STEPS = 1000  # of a model whose states can be listed, at least
+
 
 @dataclasses.dataclass(frozen=True)
 class RunSize:
@@ -176,7 +177,7 @@ def _for_error(
         seed=request.seed,
         on_progress=context.on_progress,
     )
-    check_memory(problem.states, ahead.num_chains)
+    check_memory(problem.states, ahead.num_chains, "num_chains")
     if context.on_forecast is not None:
         context.on_forecast(ahead)
     part_chains = None

@@ -28,7 +28,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from annealz.core.by_shape import by_shape
 from annealz.core.numerics import add_compensated
 from annealz.core.random import Stream
 from annealz.engine.advance import repeat
@@ -200,7 +199,6 @@ def _by_rung(path, kernel, size):
     return measure, move
 
 
-@by_shape
 def is_by_rung(path, num_ensembles: int, num_rungs: int) -> bool:
     """Whether rows are collected by beta: where a matrix for every row would take far more memory."""
     size = num_ensembles, num_rungs

@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 
 from annealz.engine.run_arrays import RUN
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import Record
+from annealz.io.archive import real_numbers
+from annealz.io.records import Record
 from annealz.methods.exchange.result import Exchange, Round
 
 __all__ = ["exchange_from_arrays", "exchange_to_arrays"]
 
-EXCHANGE = Record("the record of a run of replica exchange", (*RUN.fields[:5], RUN.fields[-1]))
+_NEEDED = ("log_z0", "seed", "purpose", "seconds", "messages")
+EXCHANGE = Record(
+    "the record of a run of replica exchange", {n: RUN.needed[n] for n in _NEEDED}, RUN.others
+)
 _OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
 
 

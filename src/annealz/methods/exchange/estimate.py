@@ -1,18 +1,20 @@
-"""log Z of a model by replica exchange: the result with the settings that led to it."""
+"""log Z of a model by replica exchange: the result with the plan that led to it."""
 
 import dataclasses
 import functools
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from annealz.core.cost import Cost
 from annealz.core.numerics import finite_or_none
-from annealz.core.text import as_text
-from annealz.diagnostics.findings import Findings, Note, in_options, in_python, messages_of
+from annealz.core.text import with_error
+from annealz.diagnostics.findings import Findings
+from annealz.diagnostics.sheet import Figure, Row, Section, Sheet, Table
 from annealz.diagnostics.stated import stated_interval, stated_std_err
-from annealz.diagnostics.status import Judged, Status, against_exact, status_of
+from annealz.diagnostics.status import Status, against_exact
+from annealz.methods.estimate import AbstractEstimate
 from annealz.methods.exchange.result import Exchange
 
 if TYPE_CHECKING:
@@ -20,74 +22,37 @@ if TYPE_CHECKING:
 
 __all__ = ["ExchangeEstimate"]
 
+_MEANINGS = {
+    Status.OK: "The error bar can be used: replicas went from the base to the target and back in all "
+    "that was averaged, and log Z did not move on the way. No diagnosis can see a mode that no replica "
+    "has reached.",
+    Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z may "
+    "be off on either side.",
+}
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class ExchangeEstimate(Judged):
+class ExchangeEstimate(AbstractEstimate):
     """log Z by replica exchange, and all that stands behind it.
 
     Examples
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
+    >>> options = {"num_rungs": 6, "num_ensembles": 16, "num_steps": 400, "seed": 1}
     >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 6),
-    ...     method="exchange",
-    ...     base="visible-bias",
-    ...     num_rungs=6,
-    ...     num_ensembles=16,
-    ...     num_steps=400,
-    ...     seed=1,
+    ...     random_rbm(4, 6), method="exchange", base="visible-bias", **options
     ... )
-    >>> estimate.status.value, estimate.messages, estimate.findings, estimate.notes
-    ('ok', (), {}, ())
+    >>> estimate.status.value, estimate.messages
+    ('ok', ())
     >>> abs(estimate.log_z - estimate.exact_log_z) < 5 * estimate.std_err
     True
-    >>> low, high = estimate.interval(0.99)
-    >>> low < estimate.log_z < high
-    True
-    >>> estimate.model, estimate.base, estimate.marginal, estimate.seed
-    ('rbm-4x6', 'visible-bias', 'visible', 1)
-    >>> estimate.sweeps, estimate.seconds > 0, estimate.evaluations is None
-    ({'pilot': 0, 'main': 38400}, True, True)
-    >>> dict(estimate.rows())["ladder"].startswith("6 temperatures"), estimate.to_dict()["method"]
-    (True, 'exchange')
-    >>> estimate.headings(), len(estimate.table())
-    (('round', 'sweeps', 'barrier', 'log Z', 'round trips'), 3)
-    >>> estimate.provenance["num_rungs"], estimate.with_message("made on a Sunday.").messages
-    (6, ('made on a Sunday.',))
-    >>> estimate.plot().savefig("exchange.png")
-    >>> estimate.report("page.html")
+    >>> estimate.exchange.num_rungs, estimate.sweeps
+    (6, {'pilot': 0, 'main': 38400})
     """
 
     plan: "ExchangePlan"
-    """What was asked for, and what pilots decided."""
     exchange: Exchange
-    extra_messages: tuple[str, ...] = ()
-
-    @property
-    def is_low(self) -> bool:
-        """Whether log Z is biased low: no."""
-        return False
-
-    @property
-    def model(self) -> str:
-        """What the model is called."""
-        return self.plan.model
-
-    @property
-    def base(self) -> str:
-        """The base, by name."""
-        return self.plan.base
-
-    @property
-    def marginal(self) -> str | None:
-        """The layer whose states are moved, of a model that has several."""
-        return self.plan.marginal
-
-    @property
-    def exact_log_z(self) -> float | None:
-        """If it is known: recorded in the file, or quick to compute."""
-        return self.plan.exact_log_z
 
     @property
     def log_z(self) -> float:
@@ -100,34 +65,14 @@ class ExchangeEstimate(Judged):
         return stated_std_err(self.exchange.std_err)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Student's confidence interval of log Z, over ensembles."""
+        """Return Student's confidence interval of log Z, over ensembles."""
         return stated_interval(self.log_z, self.exchange.interval(level), level)
-
-    @property
-    def seed(self) -> int:
-        """Of all random bits."""
-        return self.exchange.seed
 
     @property
     def findings(self) -> Findings:
         """What speaks against the estimate; a known log Z among it."""
         exact = against_exact(self.log_z, self.std_err, self.exact_log_z)
         return {**self.exchange.findings, **exact}
-
-    @property
-    def status(self) -> Status:
-        """Whether the error can be used."""
-        return status_of(self.findings)
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """What to know, and what to do about it; empty if there is nothing to report."""
-        return messages_of(self.notes, in_python)
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """The same as data: findings, and text such as that a disk is full."""
-        return (*self.findings.values(), *self.exchange.extra_messages, *self.extra_messages)
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
@@ -136,124 +81,90 @@ class ExchangeEstimate(Judged):
         return {"pilot": self.plan.cost, "main": self.exchange.cost(each)}
 
     @property
-    def sweeps(self) -> dict[str, int]:
-        """Kernel applications: those of pilots, and those of all rounds."""
-        return {name: cost.sweeps for name, cost in self.costs.items()}
-
-    @property
-    def evaluations(self) -> dict[str, int] | None:
-        """Evaluations of the density, with or without its gradient; None where they are not counted."""
-        if self.plan.evaluations_a_sweep is None:
-            return None
-        return {name: cost.evaluations for name, cost in self.costs.items()}
-
-    @property
-    def seconds(self) -> float:
-        """Wall clock of pilots and rounds."""
-        return sum(cost.seconds for cost in self.costs.values())
-
-    @property
     def provenance(self) -> dict[str, Any]:
         """What is needed to reproduce this number."""
         return {**self.plan.to_dict(), "purpose": self.exchange.purpose}
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values; what is unknown is None."""
+    def sheet(self) -> Sheet:
+        """Return what it shows."""
+        rows = [
+            (
+                str(i),
+                f"{row['sweeps']:,}",
+                f"{row['barrier']:.2f}",
+                with_error(row["log_z"], row["std_err"]),
+                f"{row['round_trips']:,}",
+            )
+            for i, row in enumerate(self.exchange.table(), 1)
+        ]
+        table = Table(rows, ("round", "sweeps", "barrier", "log Z", "round trips"))
+        curves = [("β of the temperatures", self.exchange.betas)]
+        return dataclasses.replace(super().sheet(), table=table, curves=curves)
+
+    def plot(self):
+        """Draw the ladder with its barrier, and log Z round by round; return the matplotlib figure."""
+        from annealz.views.plots import plot_exchange
+
+        return plot_exchange(self)
+
+    def _meanings(self) -> Mapping[Status, str]:
+        return _MEANINGS
+
+    def _run_messages(self) -> Sequence[str]:
+        return self.exchange.extra_messages
+
+    def _own_rows(self) -> list[Row]:
         ran = self.exchange
-        extras = {} if self.evaluations is None else {"evaluations": self.evaluations}
+        return [
+            ("method", f"replica exchange, {ran.num_sweeps:,} sweeps"),
+            ("ladder", f"{ran.num_rungs} temperatures, barrier {ran.barrier:.2f}"),
+            (
+                "round trips",
+                f"{ran.round_trips:,} in {ran.num_ensembles} ensembles, in the last round",
+            ),
+        ]
+
+    def _own_record(self) -> dict[str, Any]:
+        ran = self.exchange
         return {
-            "model": self.model,
-            "log_z": finite_or_none(self.log_z),
-            "std_err": finite_or_none(self.std_err),
-            "interval": [finite_or_none(bound) for bound in self.interval()],
             "ess": None,
             "num_steps": ran.num_sweeps,
             "num_chains": ran.num_rungs * ran.num_ensembles,
             "schedule": "ladder",
-            "base": self.base,
-            "seed": self.seed,
-            "status": self.status.value,
-            "messages": list(messages_of(self.notes, in_options)),
-            "exact_log_z": self.exact_log_z,
-            "sweeps": self.sweeps,
-            "seconds": self.seconds,
-            "method": "exchange",
             "num_rungs": ran.num_rungs,
             "num_ensembles": ran.num_ensembles,
             "barrier": ran.barrier,
             "round_trips": ran.round_trips,
             "betas": ran.betas.tolist(),
             "rounds": [{**row, "std_err": finite_or_none(row["std_err"])} for row in ran.table()],
-            **extras,
         }
 
-    def rows(self) -> list[tuple[str, str]]:
-        """The result as label and value, for people."""
-        ran, (low, high) = self.exchange, self.interval()
-        is_known = np.isfinite(self.std_err)
-        rows = [
-            ("model", self.model),
-            ("log Z", f"{self.log_z:.4f} ± " + (f"{self.std_err:.4f}" if is_known else "unknown")),
-            ("95 % interval", f"{low:.4f} … {high:.4f}" if is_known else "unknown"),
+    def _own_sections(self) -> list[Section]:
+        ran = self.exchange
+        density = ran.last.rejections / np.diff(ran.betas)
+        steep = ran.betas[int(np.argmax(density))]
+        half = float(np.interp(ran.num_rungs / 2, np.arange(ran.num_rungs), ran.betas))
+        words = (
+            f"{ran.num_ensembles} independent ensembles of {ran.num_rungs} replicas exchanged their "
+            "temperatures after every sweep. Between rounds the temperatures moved to where swaps are "
+            "refused equally often. Only the last round gives log Z. A barrier and a log Z that no longer "
+            "move are a good sign."
+        )
+        ladder = (
+            f"The barrier up to each temperature, {ran.barrier:.2f} in all: an ensemble makes at most one "
+            f"round trip in {2 + 2 * ran.barrier:.0f} sweeps. It is steepest near β = {steep:.3g}, and "
+            f"half of the temperatures lie above β = {half:.3g}."
+        )
+        rounds = (
+            f"log Z of every round by itself: {ran.rounds[0].log_z:.3f} from the first, {ran.log_z:.3f} "
+            "from the last. Rounds that still rise have not settled."
+        )
+        figures = [
+            Figure("ladder", ran.plot_ladder, ladder),
+            Figure("rounds", lambda: ran.plot_rounds(exact_log_z=self.exact_log_z), rounds),
         ]
-        if self.exact_log_z is not None:
-            gap = self.log_z - self.exact_log_z
-            known = 0 < self.std_err < np.inf
-            errors = f", {abs(gap) / self.std_err:.1f} standard errors" if known else ""
-            rows.append(("exact log Z", f"{self.exact_log_z:.4f} (off by {gap:+.4f}{errors})"))
-        spent = ""
-        if self.evaluations is not None:
-            spent = f"{sum(self.evaluations.values()):,} evaluations, "
-        trips = ran.round_trips
-        return [
-            *rows,
-            ("method", f"replica exchange, {ran.num_sweeps:,} sweeps"),
-            ("ladder", f"{ran.num_rungs} temperatures, barrier {ran.barrier:.2f}"),
-            ("round trips", f"{trips:,} in {ran.num_ensembles} ensembles, in the last round"),
-            ("base", f"{self.base}, {self.marginal} marginal" if self.marginal else self.base),
-            ("seed", str(self.seed)),
-            ("cost", f"{sum(self.sweeps.values()):,} sweeps, {spent}{self.seconds:.1f} s"),
-            ("status", self.status.value),
-        ]
+        return [Section("Replica exchange", [words, *figures])]
 
-    def headings(self) -> tuple[str, ...]:
-        """Of the columns of `table`."""
-        return "round", "sweeps", "barrier", "log Z", "round trips"
-
-    def table(self) -> list[tuple[str, ...]]:
-        """The rounds, for people: a row each."""
-        return [
-            (
-                str(i),
-                f"{row['sweeps']:,}",
-                f"{row['barrier']:.2f}",
-                f"{row['log_z']:.4f} ± "
-                + (f"{row['std_err']:.4f}" if np.isfinite(row["std_err"]) else "unknown"),
-                f"{row['round_trips']:,}",
-            )
-            for i, row in enumerate(self.exchange.table(), 1)
-        ]
-
-    def with_message(self, message: str) -> "ExchangeEstimate":
-        """The same with one thing more to say."""
-        return dataclasses.replace(self, extra_messages=(*self.extra_messages, message))
-
-    def plot(self):
-        """The ladder with its barrier, and log Z round by round: a matplotlib figure."""
-        from annealz.views.plots import plot_exchange
-
-        return plot_exchange(self)
-
-    def report(self, path: str | Path) -> None:
-        """Write all of it as one HTML page that needs nothing else."""
-        from annealz.views.report import write_report
-
-        write_report(self, path)
-
-    def __repr__(self) -> str:
-        return as_text("ExchangeEstimate", self.rows(), self.messages)
-
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import exchange_estimate_html
-
-        return exchange_estimate_html(self)
+    def _own_provenance(self) -> list[Row]:
+        ran = self.exchange
+        return [("ladder", f"{ran.num_rungs} temperatures, {ran.num_ensembles} ensembles")]

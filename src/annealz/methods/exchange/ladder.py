@@ -13,9 +13,17 @@ is interpolated in Lambda monotonically (PCHIP).
 
 import numpy as np
 
-__all__ = ["LEAST_SWEEPS", "check_ladder", "equal_rejection", "interpolated", "round_lengths"]
+__all__ = [
+    "LEAST_SWEEPS",
+    "MOST_SWEEPS",
+    "check_ladder",
+    "equal_rejection",
+    "interpolated",
+    "round_lengths",
+]
 
 LEAST_SWEEPS = 16
+MOST_SWEEPS = 2**31 - 2
 _LEAST_ROUNDS = 3
 _FIRST_ROUND = 32  # sweeps at least, where that leaves enough rounds
 _LEAST_REJECTION = 1e-3  # of a pair: one that is never rejected still takes some room

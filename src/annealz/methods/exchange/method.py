@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from annealz.core.cost import Cost
 from annealz.engine.blocks import check_memory
 from annealz.engine.context import Context
-from annealz.io.reading.fields import whole
+from annealz.io.records import whole
 from annealz.methods.exchange.arrays import exchange_from_arrays, exchange_to_arrays
 from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.methods.exchange.exchange import check_counts, exchange
@@ -27,7 +27,7 @@ class ExchangePlan(Plan):
     """The plan of a run of replica exchange."""
 
     what: ClassVar[str] = "the plan of a run of replica exchange"
-    Request: ClassVar[type[ExchangeRequest]] = ExchangeRequest
+    request_type = ExchangeRequest
 
     num_rungs: Annotated[int, whole]
     num_ensembles: Annotated[int, whole]
@@ -38,8 +38,8 @@ class ExchangePlan(Plan):
 class ReplicaExchange(AbstractMethod):
     """Replica exchange between values of beta along the path."""
 
-    Request: ClassVar[type[ExchangeRequest]] = ExchangeRequest
-    Plan: ClassVar[type[ExchangePlan]] = ExchangePlan
+    request_type = ExchangeRequest
+    plan_type = ExchangePlan
 
     def plan(self, request: ExchangeRequest, context: Context) -> ExchangePlan:
         """Choose the problem and tune its kernel."""
@@ -56,7 +56,7 @@ class ReplicaExchange(AbstractMethod):
         if getattr(problem.path.base, "evaluations", 0) > 0:  # a base that was fitted
             problem = problem.charged(Cost(seconds=time.monotonic() - began))
         replicas = counts[0] * counts[1]
-        check_memory(problem.path, replicas, "num_ensembles x num_rungs")  # before a pilot, not after
+        check_memory(problem.path, replicas, "num_ensembles", "num_rungs")  # not after a pilot
         context.check_folder()
         context.begin("tuning")
         problem = problem.prepared(

@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Annotated, ClassVar
 
-from annealz.io.reading.fields import optional, whole
+from annealz.core.errors import InputError
+from annealz.io.records import optional, whole
 from annealz.methods.request import PathRequest, option
 
 __all__ = ["ExchangeRequest"]
@@ -21,3 +22,13 @@ class ExchangeRequest(PathRequest):
     num_rungs: Annotated[int, whole] = option(32, "Temperatures of a ladder, of exchange.")
     num_ensembles: Annotated[int, whole] = option(32, "Independent ladders, of exchange.")
     num_draws: Annotated[int, whole] = option(0, is_in_cli=False)
+
+    def __post_init__(self):
+        from annealz.diagnostics.exchange import LEAST_ENSEMBLES
+        from annealz.methods.exchange.ladder import LEAST_SWEEPS, MOST_SWEEPS
+
+        super().__post_init__()
+        least = {"num_rungs": 2, "num_ensembles": LEAST_ENSEMBLES, "num_draws": 0}
+        self.check_whole({**least, "num_steps": LEAST_SWEEPS})
+        if self.num_steps is not None and self.num_steps > MOST_SWEEPS:
+            raise InputError("num_steps", f"must be at most {MOST_SWEEPS:,}", self.num_steps)

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from annealz.core.cost import Cost
-from annealz.core.text import as_text
+from annealz.core.text import with_error
 from annealz.diagnostics.exchange import ExchangeJudgement, judge_exchange
 from annealz.diagnostics.findings import Findings
+from annealz.diagnostics.sheet import Sheet, Shown
 from annealz.diagnostics.status import Judged, Status, check_level
 
 __all__ = ["Exchange", "Round"]
@@ -54,7 +55,7 @@ class Round:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Exchange(Judged):
+class Exchange(Judged, Shown):
     """Independent ensembles of replicas that exchanged their betas; log Z is that of the last round.
 
     Examples
@@ -68,25 +69,10 @@ class Exchange(Judged):
     ... )
     >>> abs(result.log_z - annealz.exact_log_z(model)) < 5 * result.std_err
     True
-    >>> result.status.value, result.messages
-    ('ok', ())
-    >>> low, high = result.interval(0.99)
-    >>> low < result.log_z < high
-    True
-    >>> [round.num_sweeps for round in result.rounds], result.last.num_sweeps
-    ([100, 100, 200], 200)
-    >>> result.betas.shape, result.num_rungs, result.num_ensembles, result.num_sweeps, result.sweeps
-    ((6,), 6, 16, 400, 38400)
-    >>> result.barrier < 3, result.round_trips > 100  # over all ensembles, in the last round
-    (True, True)
+    >>> result.betas.shape, [round.num_sweeps for round in result.rounds]
+    ((6,), [100, 100, 200])
     >>> result.draws.shape  # of the target
     (100, 6)
-    >>> len(result.table()), result.findings
-    (3, {})
-    >>> ax = result.plot_ladder()
-    >>> ax.figure.savefig("ladder.png")
-    >>> ax = result.plot_rounds()
-    >>> ax.figure.savefig("rounds.png")
     """
 
     rounds: tuple[Round, ...]
@@ -201,29 +187,29 @@ class Exchange(Judged):
         ]
 
     def plot_ladder(self, ax=None):
-        """The ladder and the barrier along beta; returns the matplotlib axes."""
+        """Draw the ladder and the barrier along beta; return the matplotlib axes."""
         from annealz.views.plots import plot_ladder
 
         return plot_ladder(self, ax)
 
-    def plot_rounds(self, ax=None):
-        """log Z of every round with its error; returns the matplotlib axes."""
+    def plot_rounds(self, ax=None, *, exact_log_z: float | None = None):
+        """Draw log Z of every round with its error; return the matplotlib axes."""
         from annealz.views.plots import plot_rounds
 
-        return plot_rounds(self, ax)
+        return plot_rounds(self, ax, exact_log_z=exact_log_z)
 
-    def __repr__(self) -> str:
-        error = f"{self.std_err:.4f}" if np.isfinite(self.std_err) else "unknown"
+    def sheet(self) -> Sheet:
+        """Return what it shows."""
+        headline = ("log Z", with_error(self.log_z, self.std_err))
         rows = [
-            ("log Z", f"{self.log_z:.4f} ± {error}"),
-            ("temperatures", f"{self.num_rungs}, barrier {self.barrier:.2f}"),
-            ("ensembles", f"{self.num_ensembles}, {self.round_trips:,} round trips"),
+            headline,
+            ("ladder", f"{self.num_rungs} temperatures, barrier {self.barrier:.2f}"),
+            ("round trips", f"{self.round_trips:,} in {self.num_ensembles} ensembles"),
+            ("log Z of the base", f"{self.log_z0:.4f}"),
+            ("seed", f"{self.seed}, {self.purpose}"),
             ("cost", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"),
             ("status", self.status.value),
         ]
-        return as_text("Exchange", rows, self.messages)
-
-    def _repr_html_(self) -> str:
-        from annealz.views.show.html import exchange_html
-
-        return exchange_html(self)
+        return Sheet(
+            name="Exchange", headline=headline, rows=rows, status=self.status, notes=self.messages
+        )

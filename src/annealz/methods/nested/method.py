@@ -8,9 +8,9 @@ from annealz.bases.abstract import AbstractBase
 from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.diagnostics.nested_runs import judge_nested
-from annealz.engine.cluster.current import current_cluster
+from annealz.engine.cluster import current_cluster
 from annealz.engine.context import Context
-from annealz.io.reading.fields import finite, optional, whole
+from annealz.io.records import finite, optional, whole
 from annealz.methods.method import AbstractMethod
 from annealz.methods.nested.estimate import NestedEstimate
 from annealz.methods.nested.nested import nested
@@ -35,7 +35,7 @@ class NestedPlan(Plan):
     """The plan of nested sampling."""
 
     what: ClassVar[str] = "the plan of nested sampling"
-    Request: ClassVar[type[NestedRequest]] = NestedRequest
+    request_type = NestedRequest
 
     num_live: Annotated[int, whole]
     """In all runs together."""
@@ -49,14 +49,16 @@ class NestedPlan(Plan):
 class NestedSampling(AbstractMethod):
     """Nested sampling of a density with a prior, which needs no gradients."""
 
-    Request: ClassVar[type[NestedRequest]] = NestedRequest
-    Plan: ClassVar[type[NestedPlan]] = NestedPlan
+    request_type = NestedRequest
+    plan_type = NestedPlan
 
     def plan(self, request: NestedRequest, context: Context) -> NestedPlan:
         """Choose the prior and the numbers of points."""
         if current_cluster() is not None:
             raise InputError(
-                "client", "does not fit {method} nested (it runs in this process)", remedy="leave it out"
+                "client",
+                "does not fit {method} nested (it runs in this process)",
+                remedy="leave it out",
             )
         context.begin("base")
         target, meta = read_target(request.model)
@@ -75,7 +77,9 @@ class NestedSampling(AbstractMethod):
         context.check_folder()
         limit = request.max_evaluations
         if limit is not None and limit < live * request.num_runs:
-            raise InputError("max_evaluations", f"must be at least {live * request.num_runs}", limit)
+            raise InputError(
+                "max_evaluations", f"must be at least {live * request.num_runs}", limit
+            )
         problem = Problem(
             target,
             meta.get("name", target.name),
@@ -137,8 +141,7 @@ class NestedSampling(AbstractMethod):
             num_inner_steps=plan.num_inner_steps,
             limit=plan.max_evaluations,
         )
-        seconds = sum(run.seconds for run in runs) + time.monotonic() - began
-        return NestedEstimate(plan, runs, judgement, seconds=seconds)
+        return NestedEstimate(plan, runs, judgement, time.monotonic() - began)
 
 
 def _prior(model: LogDensity, base: Any) -> AbstractBase:
@@ -148,10 +151,11 @@ def _prior(model: LogDensity, base: Any) -> AbstractBase:
     if not isinstance(base, str):
         raise InputError("base", f"must be a base or the name of one, got {type(base).__name__}")
     if model.prior is None:
-        raise ValueError(
-            f"nested sampling needs a normalised prior, and {model.name} has none: make the model by "
-            "annealz.from_prior or annealz.from_numpyro, or give base=, a GaussianBase that is wider than "
-            "the density."
+        raise InputError(
+            "",
+            f"nested sampling needs a normalised prior, and {model.name} has none",
+            remedy="make the model by annealz.from_prior or annealz.from_numpyro, or give {base}, a "
+            "GaussianBase that is wider than the density",
         )
     return model.prior
 

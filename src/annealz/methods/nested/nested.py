@@ -19,7 +19,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.arrays import indices, on_device
+from annealz.core.errors import InputError
 from annealz.core.random import Stream
 from annealz.engine.progress import Progress
 from annealz.methods.nested.advance import Dead, Sampler, advance, begin, moved_to
@@ -77,6 +79,7 @@ def nested(
             sampler, stream, target, on_device(offset), _PIECE, num_delete, num_inner_steps
         )
         last_cost = num_delete * record.add(dead, offset + log_z0)
+        interrupts.check()
         evaluations += last_cost
         _report(on_progress, sampler, offset + log_z0, tolerance, uphill.top - offset)
     x, deaths, births = record.with_live(sampler, offset + log_z0)
@@ -167,9 +170,10 @@ def _check(log_likelihood: np.ndarray) -> None:
     if np.isposinf(log_likelihood).any():
         raise ValueError(_INFINITE)
     if np.isneginf(log_likelihood).all():
-        raise ValueError(
-            f"the likelihood is zero at all {size} draws from the prior: take a prior that is nearer to "
-            "the likelihood, or a larger num_live."
+        raise InputError(
+            "",
+            f"the likelihood is zero at all {size} draws from the prior",
+            remedy="take a prior that is nearer to the likelihood, or a larger {num_live}",
         )
 
 

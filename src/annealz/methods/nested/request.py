@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated, ClassVar
 
 from annealz.core.errors import InputError
-from annealz.io.reading.fields import finite, optional, whole
+from annealz.io.records import finite, optional, whole
 from annealz.methods.request import Request, option
 
 __all__ = ["NestedRequest"]

@@ -6,9 +6,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from annealz.io.reading.arrays import real_numbers
-from annealz.io.reading.fields import finite, number, one_of, whole
-from annealz.io.reading.typed import TypedRecord
+from annealz.io.archive import real_numbers
+from annealz.io.records import TypedRecord, finite, number, one_of, whole
 
 __all__ = ["Ending", "NestedRun"]
 

@@ -20,9 +20,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from annealz.io.reading.budget import Budget
-from annealz.io.reading.regular import open_regular
-from annealz.io.reading.words import listed, shown
+from annealz.io.reading import Budget, listed, open_regular, shown
 from annealz.models.potts import Potts
 
 __all__ = ["ALPHABETS", "is_adabmdca", "load_adabmdca"]

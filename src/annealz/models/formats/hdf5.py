@@ -24,11 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from annealz.io.reading.budget import Budget
-from annealz.io.reading.refusal import Refusal
-from annealz.io.reading.regular import check_regular, open_regular
-from annealz.io.reading.words import listed, shown, told
-from annealz.io.storage.optional import need
+from annealz.io.reading import (
+    Budget,
+    Refusal,
+    check_regular,
+    listed,
+    need,
+    open_regular,
+    shown,
+    told,
+)
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.julia import HEADER, model_of_julia
 from annealz.models.formats.layouts import RBMS_TYPES, read_layout

@@ -33,7 +33,7 @@ import numpy as np
 from annealz.core.arrays import on_device
 from annealz.core.rectified_units import DReLUUnits, ReLUUnits
 from annealz.core.units import GaussianUnits
-from annealz.io.reading.words import listed, shown
+from annealz.io.reading import listed, shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.layered_rbm import LayeredRBM
 from annealz.models.rbm import RBM, real_array

@@ -28,7 +28,7 @@ import numpy as np
 
 from annealz.core.arrays import on_device
 from annealz.core.units import GaussianUnits
-from annealz.io.reading.words import listed, shown
+from annealz.io.reading import listed, shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.naming import (
     KINDS,

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
-from annealz.io.reading.regular import open_regular
-from annealz.io.reading.words import shown
-from annealz.io.registry.formats import FORMATS, FileFormat
-from annealz.io.registry.plugins import call
+from annealz.io.formats import FORMATS, FileFormat
+from annealz.io.reading import open_regular, shown
+from annealz.io.registry import call
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import rbm_of
 from annealz.models.formats.naming import MappedFile, parse_map
@@ -86,7 +86,7 @@ def read_model(name: str | Path) -> tuple[AbstractModel, dict[str, Any]]:
     packaged = packaged_models()
     names = parse_map(name.map) if isinstance(name, MappedFile) else None
     if names and (str(name) in packaged or (is_import_path(str(name)) and not Path(name).exists())):
-        raise ValueError(f"--map gives the names of arrays in a file, and {name} is not one.")
+        raise InputError("map", f"gives the names of arrays in a file, and {name} is not one")
     if is_import_path(str(name)) and not Path(name).exists():
         from annealz.models.log_density import LogDensity
 
@@ -159,7 +159,9 @@ def load_trajectory(path: str | Path) -> list[RBM]:
     if path.is_dir():
         members = [file for file in path.glob("*.npz") if file.stem.isdecimal()]
         if not members:
-            raise ValueError(f"{path} holds no models along a training: train with --series.")
+            raise InputError(
+                "", f"{path} holds no models along a training", remedy="train with {series}"
+            )
         return [load_binary(file)[0] for file in sorted(members, key=lambda f: int(f.stem))]
     return [rbm_of(arrays, f"{path}/update_{number}") for number, arrays in read_updates(path)]
 
@@ -179,7 +181,7 @@ def _read(
     given: tuple[Any, ...] = (path, part) if kind.has_parts else (path,)
     if names:
         if not kind.takes_names:
-            raise ValueError(f"{path} is a file of {kind.name}, whose arrays need no --map.")
+            raise InputError("", f"{path} is a file of {kind.name}, whose arrays need no {{map}}")
         given = (*given, names)
     found = call(kind.owner, kind.read, *given)
     return _checked(found, kind, path) if kind.package else found

@@ -21,10 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from annealz.io.reading.budget import Budget
-from annealz.io.reading.refusal import Refusal
-from annealz.io.reading.regular import open_regular
-from annealz.io.reading.words import shown
+from annealz.io.reading import Budget, Refusal, open_regular, shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import read_layout
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from annealz.io.reading.words import shown
+from annealz.io.reading import shown
 
 __all__ = [
     "KINDS",

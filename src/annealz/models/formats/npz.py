@@ -3,7 +3,7 @@
 The names of other programs, and couplings and fields, are read as well (`layouts.py`). `visible_means` (the
 data's base rate) is optional. A plain `np.savez` of the arrays loads; files written here carry a checksum
 and a JSON record (name, training settings, exact log Z). Models of other families are written under the
-name of their family (`annealz.io.storage.families`).
+name of their family (`annealz.io.serialise`).
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from annealz.io.reading.fields import Field, Record, finite, line, table, text
-from annealz.io.storage.archive import load_archive, save_archive
-from annealz.io.storage.families import restore, store
+from annealz.io.archive import load_archive, save_archive
+from annealz.io.records import Record, finite, line, table, text
+from annealz.io.serialise import restore, store
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import rbm_of, read_layout
 from annealz.models.rbm import RBM
@@ -23,12 +23,8 @@ __all__ = ["is_npz", "load_npz", "load_rbm", "save_model", "save_rbm"]
 
 MODEL = Record(
     "the model's record",
-    (
-        Field("name", line, False),
-        Field("exact_log_z", finite, False),
-        Field("digest", text, False),
-        Field("stored", table, False),
-    ),
+    {},
+    {"name": line, "exact_log_z": finite, "digest": text, "stored": table},
 )
 
 _FOUND = (

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from annealz.io.reading.words import listed, shown
+from annealz.io.reading import listed, shown
 from annealz.models.abstract import AbstractModel
 
 __all__ = ["PAIRS", "coupled_model"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from annealz.io.reading.words import listed
+from annealz.io.reading import listed
 from annealz.models.abstract import AbstractModel
 
 __all__ = ["is_import_path", "load_object", "module_of", "without_name"]

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from annealz.io.reading.budget import Budget
-from annealz.io.reading.regular import open_regular
-from annealz.io.reading.words import told
-from annealz.io.storage.optional import need
+from annealz.io.reading import Budget, need, open_regular, told
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import read_layout
 

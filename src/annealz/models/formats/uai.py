@@ -20,9 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from annealz.io.reading.budget import Budget
-from annealz.io.reading.regular import read_small
-from annealz.io.reading.words import shown
+from annealz.io.reading import Budget, read_small, shown
 from annealz.models.factor_graph import FactorGraph
 
 __all__ = ["evidence_part", "is_uai", "load_uai", "read_evidence"]

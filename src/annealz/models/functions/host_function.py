@@ -17,7 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.failures import FunctionError, one_line
+from annealz.core import interrupts
+from annealz.core.failures import FunctionError, call_on_host, one_line
 from annealz.models.functions.abstract import AbstractFunction
 
 __all__ = ["HostFunction", "at_point", "called"]
@@ -53,7 +54,7 @@ class HostFunction(AbstractFunction):
 
         x = x if self.before is None else self.before(x)
         traced = (offset,) if isinstance(offset, jax.Array) else ()
-        return jax.pure_callback(of_points, shape, x, *traced, vmap_method="broadcast_all")
+        return call_on_host(of_points, shape, x, *traced)
 
     def value_and_gradient(self, x, offset=0.0):
         raise ValueError(
@@ -63,14 +64,15 @@ class HostFunction(AbstractFunction):
 
     def values(self, rows: np.ndarray) -> np.ndarray:
         """f of every row (points, dim), float64."""
+        interrupts.check()
         placed = self.place(rows)
         if self.vectorized:
             values = called(self.function, placed, self.argument, self.label)
         else:
-            values = [
-                called(self.function, at_point(placed, i), self.argument, self.label)
-                for i in range(len(rows))
-            ]
+            values = []
+            for i in range(len(rows)):
+                interrupts.check()
+                values.append(called(self.function, at_point(placed, i), self.argument, self.label))
         return self._real(values, placed, len(rows))
 
     def _real(self, values: Any, placed: Any, count: int) -> np.ndarray:

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core.arrays import in_float64
 from annealz.core.own_arrays import with_own_arrays
-from annealz.core.precision import in_float64
 from annealz.models.functions.abstract import AbstractFunction
 
 __all__ = ["JaxFunction"]

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from annealz.core.arrays import in_float64
 from annealz.core.failures import FunctionError, one_line
 from annealz.core.own_arrays import with_own_arrays
-from annealz.core.precision import in_float64
 from annealz.models.functions.abstract import AbstractFunction
 from annealz.models.functions.host_function import HostFunction
 from annealz.models.functions.jax_function import JaxFunction

@@ -14,7 +14,7 @@ import numpy as np
 from jax.scipy import special
 from scipy.special import ndtr
 
-from annealz.core.failures import FunctionError
+from annealz.core.failures import FunctionError, call_on_host
 from annealz.models.functions.host_function import called
 from annealz.models.functions.recognise import is_numpy, traced_error
 
@@ -61,10 +61,7 @@ class Cube:
             theta = self.on_host(rows.reshape(-1, self.num_dims))
             return theta.reshape(rows.shape).astype(np.float32)
 
-        theta = jax.pure_callback(
-            of_points, shape, z.astype(jnp.float32), vmap_method="broadcast_all"
-        )
-        return theta.astype(z.dtype)
+        return call_on_host(of_points, shape, z.astype(jnp.float32)).astype(z.dtype)
 
     def many(self, rows: np.ndarray) -> np.ndarray:
         """theta of rows (points, num_dims), from Python."""

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from annealz.core.failures import call_on_host
 from annealz.models.priors.densities import DENSITIES, Law
 from annealz.models.priors.quantiles import QUANTILES
 from annealz.models.priors.variable import Variable
@@ -118,9 +119,7 @@ class _OnHost:
         self.given, self.shape = given, shape
 
     def __call__(self, function, x):
-        return jax.pure_callback(
-            function, jax.ShapeDtypeStruct(self.shape, jnp.float32), x, vmap_method="broadcast_all"
-        )
+        return call_on_host(function, jax.ShapeDtypeStruct(self.shape, jnp.float32), x)
 
     def quantile(self, z) -> np.ndarray:
         u = np.clip(ndtr(np.asarray(z, np.float64)), _LEAST, _MOST)

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from annealz.core import interrupts
 from annealz.core.arrays import on_device
 from annealz.models.log_density import LogDensity
 
@@ -20,7 +21,9 @@ class Evaluator:
     def values(self, rows: np.ndarray) -> np.ndarray:
         """log p*(x) of every row; NaN as it comes."""
         self.evaluations += len(rows)
-        return np.asarray(_values(self.model, on_device(rows)), np.float64)
+        values = np.asarray(_values(self.model, on_device(rows)), np.float64)
+        interrupts.check()
+        return values
 
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """log p*(x) and its gradient."""

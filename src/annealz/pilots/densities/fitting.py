@@ -30,7 +30,7 @@ from annealz.bases.fit_gaussians import Gaussians, fit_gaussians
 from annealz.bases.gaussian import GaussianBase
 from annealz.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.core.arrays import on_device
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.core.row_products import moments, times
 from annealz.core.weights import effective_sample_size

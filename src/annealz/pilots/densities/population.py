@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
 from annealz.kernels.metropolis import RandomWalk

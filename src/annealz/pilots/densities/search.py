@@ -39,7 +39,7 @@ from annealz.bases.abstract import AbstractBase
 from annealz.bases.frame import AbstractFrameBase
 from annealz.bases.warped import WarpedBase
 from annealz.core.arrays import on_device
-from annealz.core.compiled import Compiled
+from annealz.core.programs import Compiled
 from annealz.core.random import Stream, derive_seed
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.kernels.abstract import AbstractKernel

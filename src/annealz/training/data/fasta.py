@@ -15,10 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annealz.io.reading.budget import Budget
-from annealz.io.reading.refusal import Refusal
-from annealz.io.reading.regular import open_regular
-from annealz.io.reading.words import shown
+from annealz.io.reading import Budget, Refusal, open_regular, shown
 
 __all__ = ["ALPHABETS", "Sequences", "is_fasta", "read_fasta"]
 

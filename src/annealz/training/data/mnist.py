@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import platformdirs
 
-from annealz.training.data.idx import read_idx
+from annealz.core.errors import InputError
+from annealz.training.data.array import read_idx
 
 __all__ = ["load_mnist"]
 
@@ -81,9 +82,11 @@ def _fetch(stem: str) -> Path:
                 failures.append(f"{urlsplit(mirror).netloc} {_reason(error)}")
     finally:
         logger.setLevel(level)
-    raise ValueError(
-        f"MNIST could not be fetched ({', '.join(failures)}): try again with a network, or give a "
-        "folder with its files by --mnist or the environment variable ANNEALZ_MNIST."
+    raise InputError(
+        "",
+        f"MNIST could not be fetched ({', '.join(failures)})",
+        remedy="try again with a network, or give a folder with its files by {mnist} or the environment "
+        "variable ANNEALZ_MNIST",
     )
 
 

@@ -7,81 +7,64 @@ import dataclasses
 import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, ClassVar, Self
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from annealz.core.random import derive_seed
-from annealz.io.reading.fields import Field, Record, line, one_of, optional, text
+from annealz.core.arrays import on_device
+from annealz.core.errors import InputError
+from annealz.core.random import Stream, derive_seed
+from annealz.io.records import TypedRecord, line, one_of, optional, text
 from annealz.training.data.array import read_data
-from annealz.training.data.binarise import binarise
 from annealz.training.data.mnist import load_mnist
 
-__all__ = ["DataSource", "check_rows", "digest_rows"]
+__all__ = ["DataSource", "binarise", "check_rows", "digest_rows"]
 
-SOURCE = Record(
-    "the record of data",
-    (
-        Field("name", line),
-        Field("kind", one_of("mnist", "file")),
-        Field("path", optional(text)),
-        Field("digest", text, False),
-    ),
-)
-
+_ROWS = 4096  # at a time
 _SPLITS = {"mnist": "train", "mnist-train": "train", "mnist-test": "test"}
 
 
-@dataclasses.dataclass(frozen=True)
-class DataSource:
-    """Where rows of data come from.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataSource(TypedRecord):
+    """Where rows of data come from."""
 
-    `path` is the file, or the folder of the MNIST files; None for MNIST from the user's cache.
-    """
+    what: ClassVar[str] = "the record of data"
 
-    name: str
-    kind: Literal["mnist", "file"]
-    path: Path | None
+    name: Annotated[str, line]
+    kind: Annotated[str, one_of("mnist", "file")]
+    path: Annotated[str | None, optional(text)] = None
+    """The file, or the folder of the MNIST files; None for MNIST from the user's cache."""
 
     @classmethod
     def of(cls, data: str | Path, mnist: str | Path | None = None) -> Self:
-        """The source of a command's DATA argument and its --mnist folder."""
+        """Return the source of a name or a file; `mnist` is the folder of the MNIST files."""
         if str(data) in _SPLITS:
             folder = mnist or os.environ.get("ANNEALZ_MNIST")
-            return cls(str(data), "mnist", None if folder is None else Path(folder).absolute())
+            path = None if folder is None else str(Path(folder).absolute())
+            return cls(name=str(data), kind="mnist", path=path)
         if mnist is not None:
-            raise ValueError(
-                f"--mnist is for the data set mnist, and DATA is {data}: leave one out."
+            raise InputError(
+                "mnist", f"is for the data set mnist, and the data are {data}: leave one out"
             )
-        path = Path(data).absolute()
-        return cls(path.name, "file", path)
+        file = Path(data).absolute()
+        return cls(name=file.name, kind="file", path=str(file))
 
-    def read(self) -> np.ndarray:
-        """The rows (rows, units), float32 in [0, 1]."""
+    def rows(self) -> np.ndarray:
+        """Return the rows (rows, units), float32 in [0, 1]."""
         if self.kind == "mnist":
             return load_mnist(self.path, _SPLITS[self.name])
         assert self.path is not None
-        return check_rows(read_data(self.path), str(self.path))
+        return check_rows(read_data(self.path), self.path)
 
     def examples(self) -> np.ndarray:
-        """The rows as zeros and ones: intensities are drawn once, always by the same coins."""
-        return binarise(self.read(), derive_seed(0, "likelihood"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """A record for `from_dict`."""
-        path = None if self.path is None else str(self.path)
-        return {"name": self.name, "kind": self.kind, "path": path}
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Self:
-        """The source of such a record."""
-        record = SOURCE.check(record)
-        path = record["path"]
-        return cls(record["name"], record["kind"], None if path is None else Path(path))
+        """Return the rows as zeros and ones: intensities are drawn once, always by the same coins."""
+        return binarise(self.rows(), derive_seed(0, "likelihood"))
 
 
-def check_rows(data: np.ndarray, name: str = "data") -> np.ndarray:
-    """The data as float32 (rows, units), further axes flattened; a ValueError says what is wrong."""
+def check_rows(data: np.ndarray, name: str = "data", *, are_intensities: bool = True) -> np.ndarray:
+    """Return data as float32 (rows, units), further axes flattened; intensities lie in [0, 1]."""
     array = np.asarray(data)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
@@ -97,7 +80,7 @@ def check_rows(data: np.ndarray, name: str = "data") -> np.ndarray:
         raise ValueError(
             f"{name} must be finite, got {wrong} NaN or infinite of {array.size} values."
         )
-    if low < 0 or high > 1:
+    if are_intensities and (low < 0 or high > 1):
         raise ValueError(
             f"{name}: data must lie in [0, 1], got values from {low:g} to {high:g}: rescale them."
         )
@@ -105,7 +88,28 @@ def check_rows(data: np.ndarray, name: str = "data") -> np.ndarray:
 
 
 def digest_rows(data: np.ndarray) -> str:
-    """Hexadecimal SHA-256 of shape and values."""
+    """Return the hexadecimal SHA-256 of shape and values."""
     hasher = hashlib.sha256(f"rows {data.shape[0]} {data.shape[1]}".encode())
     hasher.update(np.ascontiguousarray(data, dtype="<f4").data)
     return hasher.hexdigest()
+
+
+def binarise(data: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Draw every unit of data (rows, units) in [0, 1] once, as float32 zeros and ones.
+
+    v_ij = 1 with probability x_ij. A unit's coin is a function of (seed, row, unit) alone, so that the
+    first rows of a data set come out the same whatever follows them. Binary data come back as they are.
+    """
+    stream = Stream(seed, "binarise")
+    out = np.empty(data.shape, np.float32)
+    for start in range(0, len(data), _ROWS):
+        block = on_device(data[start : start + _ROWS])
+        out[start : start + _ROWS] = _draw(stream, block, start)
+    return out
+
+
+@jax.jit
+def _draw(stream: Stream, block, start):
+    bits = stream.at(0, start + jnp.arange(len(block)))
+    coins = bits.uniforms(block.shape[1], draw=0)
+    return (coins < block) | (block >= 1)  # a coin may be rounded up to 1

@@ -1,4 +1,4 @@
-"""Pictures of a comparison of schedules."""
+"""Figures of a comparison of schedules."""
 
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,7 @@ _COLOURS = (BLUE, RED, GREEN, PURPLE, GREY)
 
 
 def plot_comparison(comparison: "Comparison") -> Figure:
-    """log Z with two standard errors, and the ESS of every replicate, by schedule."""
+    """Draw log Z with two standard errors, and the ESS of every replicate, by schedule."""
     figure = Figure(figsize=(11, 0.42 * len(comparison.contenders) + 1.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     plot_contender_log_z(comparison, left)
@@ -47,7 +47,7 @@ def plot_comparison(comparison: "Comparison") -> Figure:
 
 
 def plot_contender_log_z(comparison: "Comparison", ax: Axes | None = None) -> Axes:
-    """log Z of every schedule with two standard errors."""
+    """Draw log Z of every schedule with two standard errors."""
     ax = new_axes(ax, _size(comparison))
     for row, contender in enumerate(comparison.contenders):
         error = 2 * contender.std_err if np.isfinite(contender.std_err) else None
@@ -62,7 +62,7 @@ def plot_contender_log_z(comparison: "Comparison", ax: Axes | None = None) -> Ax
 
 
 def plot_contender_ess(comparison: "Comparison", ax: Axes | None = None) -> Axes:
-    """ESS of every replicate of every schedule, and the median."""
+    """Draw the ESS of every replicate of every schedule, and the median."""
     ax = new_axes(ax, _size(comparison))
     for row, contender in enumerate(comparison.contenders):
         labels = ("replicate", "median") if row == 0 else (None, None)
@@ -77,7 +77,7 @@ def plot_contender_ess(comparison: "Comparison", ax: Axes | None = None) -> Axes
 
 
 def plot_contender_schedules(comparison: "Comparison", ax: Axes | None = None) -> Axes:
-    """beta against the fraction of steps, of every schedule: that of its first replicate."""
+    """Draw beta against the fraction of steps, of every schedule: that of its first replicate."""
     ax = new_axes(ax)
     for place, contender in enumerate(comparison.contenders):
         times = np.linspace(0, 1, 401)

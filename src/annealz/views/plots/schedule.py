@@ -1,28 +1,48 @@
-"""Pictures of a schedule.
+"""Figures of a schedule, and of a terrain: what a pilot learned along the path.
 
 The time spent at each beta is m = dt/dbeta; its integral is 1. Least variance has m ∝ √(g tau) for chains
 that remember and m ∝ √g for those that do not (`schedules/`), so that terrain and schedule have one scale:
 √g and √(g tau), each divided by its integral.
 """
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.time_density import normalised
-from annealz.views.plots.style import BLUE, GREEN, RED, legend_above, new_axes, plain, tidy
+from annealz.views.plots.style import (
+    BLUE,
+    GREEN,
+    RED,
+    legend_above,
+    log_if_wide,
+    new_axes,
+    panels,
+    plain,
+    tidy,
+)
 
-__all__ = ["plot_dwell", "plot_schedule"]
+__all__ = [
+    "plot_dwell",
+    "plot_mean",
+    "plot_pilot_ess",
+    "plot_schedule",
+    "plot_tau",
+    "plot_terrain",
+    "plot_variance",
+]
 
 _NUM_BINS = 100
 _NUM_POINTS = 2001
 
 
 def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
-    """beta against the fraction of steps done."""
+    """Draw beta against the fraction of steps done."""
     ax = new_axes(ax)
     pick = np.unique(np.linspace(0, schedule.num_steps, _NUM_POINTS).astype(int))
     ax.plot(pick / schedule.num_steps, schedule.betas[pick], color=BLUE, lw=2)
@@ -33,7 +53,7 @@ def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
 
 
 def plot_dwell(schedule: Schedule, terrain: Terrain | None = None, ax: Axes | None = None) -> Axes:
-    """The time that a schedule spends at each beta, over what a terrain asks for."""
+    """Draw the time that a schedule spends at each beta, over what a terrain asks for."""
     ax = new_axes(ax)
     edges = np.linspace(0, 1, min(_NUM_BINS, schedule.num_steps) + 1)
     if schedule.num_steps <= _NUM_BINS:
@@ -57,7 +77,7 @@ def plot_dwell(schedule: Schedule, terrain: Terrain | None = None, ax: Axes | No
 def _wanted(
     terrain: Terrain | None,
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray, str, str]]:
-    """What least variance asks for, as label, betas, density, colour and dashes."""
+    """Yield what least variance asks for, as label, betas, density, colour and dashes."""
     if terrain is None:
         return
     if terrain.tau is not None:
@@ -65,3 +85,69 @@ def _wanted(
         yield "∝ √(g τ)", grid, normalised(grid, np.sqrt(friction)), RED, "-"
     grid, g = (terrain.smoothed() if terrain.tau is None else terrain).on_grid()
     yield "∝ √g", grid, normalised(grid, np.sqrt(g)), GREEN, "--"
+
+
+def plot_terrain(terrain: Terrain) -> Figure:
+    """Draw mean and variance of the slope; its tau where measured, else the pilot's ESS."""
+    last = plot_pilot_ess if terrain.tau is None else plot_tau
+    draws = (functools.partial(one, terrain) for one in (plot_mean, plot_variance, last))
+    return panels((12, 3.6), *draws)
+
+
+def plot_mean(terrain: Terrain, ax: Axes | None = None) -> Axes:
+    """Draw the mean of the slope, d log Z / dbeta."""
+    ax = new_axes(ax)
+    ax.plot(terrain.betas, terrain.mean, color=BLUE, **_marks(terrain))
+    return _finish(ax, "mean of the slope, d log Z / dβ", "nats per β")
+
+
+def plot_variance(terrain: Terrain, ax: Axes | None = None) -> Axes:
+    """Draw the variance of the slope, raw and smoothed."""
+    ax = new_axes(ax)
+    seen = np.where(terrain.variance > 0, terrain.variance, np.nan)  # a log axis has no zero
+    ax.plot(terrain.betas, seen, color=BLUE, lw=1, label="raw", **_marks(terrain))
+    smooth = terrain.smoothed()
+    ax.plot(smooth.betas, smooth.variance, color=RED, ls="--", label="smoothed")
+    log_if_wide(ax, "y", terrain.variance)
+    _finish(ax, "variance of the slope, g(β)", "g, nats² per β²")
+    legend_above(ax)
+    return ax
+
+
+def plot_tau(terrain: Terrain, ax: Axes | None = None) -> Axes:
+    """Draw the autocorrelation time of the slope; triangles where the pilot found only a bound."""
+    if terrain.tau is None or terrain.tau_is_bound is None:
+        raise ValueError("this terrain has no tau: survey it with survey_mixing.")
+    ax = new_axes(ax)
+    tau, bound = terrain.tau, terrain.tau_is_bound
+    ax.plot(terrain.betas, tau, color=BLUE)
+    for where, marker, size, color, label in (
+        (~bound, "o", 4, BLUE, "measured"),
+        (bound, "^", 6, RED, "at least"),
+    ):
+        if where.any():  # nothing, not clipped, would have a place of its own in the layout
+            points = terrain.betas[where], tau[where]
+            ax.plot(*points, marker, ms=size, color=color, clip_on=False, label=label)
+    log_if_wide(ax, "y", tau)
+    _finish(ax, "autocorrelation time τ(β)", "τ, sweeps")
+    legend_above(ax)
+    return ax
+
+
+def plot_pilot_ess(terrain: Terrain, ax: Axes | None = None) -> Axes:
+    """Draw the ESS of the pilot."""
+    ax = new_axes(ax)
+    ax.plot(terrain.betas, terrain.ess, color=BLUE, **_marks(terrain))
+    ax.set_ylim(0, 1.05 * float(np.max(terrain.ess)))
+    return _finish(ax, "ESS of the pilot", "effective chains")
+
+
+def _marks(terrain: Terrain) -> dict:
+    """Return a dot for every knot, where they are few."""
+    return {"marker": "o", "ms": 3, "clip_on": False} if terrain.betas.size <= 50 else {}
+
+
+def _finish(ax: Axes, title: str, unit: str) -> Axes:
+    ax.set(xlabel="β", ylabel=unit, title=title, xlim=(0, 1))
+    tidy(ax)
+    return ax

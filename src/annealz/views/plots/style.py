@@ -1,10 +1,11 @@
-"""What all pictures share: colours that everybody can distinguish, axes, legends.
+"""What all figures share: colours that everybody can distinguish, axes, legends.
 
 The colours are Okabe and Ito's; those that are too pale for lines on white (yellow, orange, sky blue) are
 left out. Nothing is shown by colour alone: lines differ in their dashes or markers, histograms in filling.
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,7 +22,9 @@ __all__ = [
     "legend_above",
     "level_titles",
     "log_if_wide",
+    "mark_log_z",
     "new_axes",
+    "panels",
     "plain",
     "tidy",
 ]
@@ -33,24 +36,45 @@ _LINE = 14  # points of a line of a legend
 
 
 def new_axes(ax: Axes | None, size: tuple[float, float] = (4.8, 3.4)) -> Axes:
-    """The axes given, or those of a figure of their own."""
+    """Return the axes given, or those of a figure of their own."""
     return Figure(figsize=size, layout="constrained").add_subplot() if ax is None else ax
 
 
+def panels(size: tuple[float, float], *draw: Callable[[Axes], Any], title: str = "") -> Figure:
+    """Return a figure of panels side by side, each drawn by its function."""
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(1, len(draw))
+    for ax, one in zip(axes, draw, strict=True):
+        one(ax)
+    level_titles(*axes)
+    if title:
+        figure.suptitle(title, fontweight="bold")
+    return figure
+
+
+def mark_log_z(ax: Axes, log_z: float, exact: float | None) -> None:
+    """Draw an estimate and the exact value as horizontal lines, with a legend."""
+    ax.axhline(log_z, color=RED, lw=1.2, label=f"log Z = {log_z:.3f}")
+    if exact is not None:
+        ax.axhline(exact, color=INK, ls="--", lw=1.3, label=f"exact = {exact:.3f}")
+    legend_above(ax)
+    tidy(ax)
+
+
 def plain(name: str) -> str:
-    """A name as it is, though it has dollars, which would begin a formula."""
+    """Escape the dollars of a name, which would begin a formula."""
     return name.replace("$", r"\$")
 
 
 def tidy(ax: Axes) -> None:
-    """No frame, quiet ticks, titles of one size."""
+    """Draw no frame, quiet ticks, and a title of one size."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(which="both", colors=GREY)
     ax.title.set_fontsize(11)
 
 
 def log_if_wide(ax: Axes, name: Literal["x", "y"], values: np.ndarray) -> None:
-    """A logarithmic scale with plain numbers where the values call for it, else a linear one from 0."""
+    """Set a logarithmic scale with plain numbers where the values call for it, else a linear one from 0."""
     values = values[values > 0]
     span = values.max() / values.min() if values.size else 1.0
     if span < _WIDE:
@@ -68,7 +92,7 @@ def _plain(value: float) -> str:
 
 
 def legend_above(ax: Axes, columns: int = 2) -> None:
-    """A legend between title and data, where it hides nothing."""
+    """Draw a legend between title and data, where it hides nothing."""
     handles, labels = ax.get_legend_handles_labels()
     ax.legend(
         handles,
@@ -86,7 +110,7 @@ def legend_above(ax: Axes, columns: int = 2) -> None:
 
 
 def level_titles(*axes: Axes) -> None:
-    """Titles of one height, above the legends."""
+    """Set titles of one height, above the legends."""
     rows = max(_legend_rows(ax) for ax in axes)
     for ax in axes:
         ax.set_title(ax.get_title(), pad=6 + _LINE * rows, fontsize=11)

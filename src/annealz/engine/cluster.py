@@ -1,0 +1,397 @@
+"""The blocks of a run on the workers of a Dask cluster.
+
+A block of chains over a span of steps is a pure task, which anybody may run, and run again:
+
+    (program, block, step, stop)  ->  (block, what it gives to the records)
+
+The program travels as bytes, once to every worker that needs it. A block stays on its worker for the next
+span; what it gives to the records comes back, some hundred bytes, and is added in the order of the blocks.
+Dask runs again what is lost with a worker, from the last span that was kept. So that this never leads back
+to the first step, blocks come back and are sent again every `_MOST_SPANS` spans.
+
+What is sent goes with the task that needs it and not by `scatter`, whose data die with their worker. Each
+thread of a worker computes on one of its devices; of a CPU the threads share the cores.
+"""
+
+import contextlib
+import contextvars
+import dataclasses
+import functools
+import io
+import itertools
+import math
+import pickle
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import jax
+import numpy as np
+
+from annealz.core import devices
+from annealz.engine.blocks import cut, on_one
+from annealz.io.reading import need
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from annealz.engine.loop import BlockProgram
+
+__all__ = ["ClusterBlocks", "LostCluster", "current_cluster", "map_concurrently", "on_cluster"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+WAIT_SECONDS = 60  # for the first worker, and for one after all others are lost
+_LOOK_SECONDS = 5  # between looks at who is there
+_MOST_SPANS = 50  # that are run again when a worker is lost
+_TASK_SECONDS = 0.02  # of a span for every task, whose scheduling takes some milliseconds
+_FIRST = 10  # priority of what is waited for
+_MOST_PROGRAMS, _MOST_FUNCTIONS = 4, 256  # that a worker keeps
+_FUNCTIONS = (types.FunctionType, type(jax.jit(lambda: None)))
+
+
+class LostCluster(RuntimeError):
+    """The cluster of a run is gone; what its folder holds can be resumed, with a cluster or without.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> def estimate_or_resume(model, client):
+    ...     try:
+    ...         return annealz.estimate_log_z(model, out="run", client=client)
+    ...     except annealz.LostCluster:
+    ...         return annealz.resume("run")  # in this process
+    """
+
+
+# --- on a worker ------------------------------------------------------------------------------
+
+
+class SentProgram(NamedTuple):
+    """A program as it travels, for hosts of this description."""
+
+    payload: bytes
+    host: str
+
+
+@dataclasses.dataclass
+class HeldBlock:
+    """A block as NumPy arrays, and what it gave to the last span."""
+
+    block: Any
+    part: Any = None
+
+    def __sizeof__(self) -> int:
+        """Return the bytes, by which Dask knows how much a worker holds."""
+        leaves = jax.tree.leaves((self.block, self.part))
+        return 100 + sum(getattr(leaf, "nbytes", 32) for leaf in leaves)
+
+
+def describe_host(platform: str) -> str:
+    """Return what must be alike of all who compute a run, for the same bits."""
+    names = ("annealz", "jax")
+    return " and ".join(f"{name} {metadata.version(name)}" for name in names) + f" on a {platform}"
+
+
+def check_host(other: str, wanted: str) -> None:
+    """Refuse a worker of another description than the run is for."""
+    if other != wanted:
+        raise ValueError(
+            f"a worker has {other} and the run is for {wanted}: install the same everywhere, and take "
+            "devices of one kind, which round alike."
+        )
+
+
+def describe_worker() -> tuple[str, devices.Elsewhere]:
+    """Return who this worker is, and where it computes."""
+    where = devices.Elsewhere(devices.platform(), devices.device_name())
+    return describe_host(where.platform), where
+
+
+def keep(value: Any) -> Any:
+    """Return the value: a task whose result Dask keeps, sends on, and makes again."""
+    return value
+
+
+def begin(sent: SentProgram, i: int, draws: Any) -> HeldBlock:
+    """Make block i before its first step; in reverse from these draws."""
+    with _opened(sent, "begin") as (program, given):
+        return HeldBlock(jax.device_get(program.first(given, i, draws)))
+
+
+def advance(
+    sent: SentProgram, i: int, held: HeldBlock, step: int, stop: int, terms: tuple
+) -> HeldBlock:
+    """Take steps step + 1 .. stop of block i."""
+    with _opened(sent, "advance") as (program, given):
+        block, part = program.advance(given, i, held.block, step, stop, *terms)
+        return HeldBlock(jax.device_get(block), part)
+
+
+def part_of(held: HeldBlock) -> Any:
+    """Return what is sent back after a span."""
+    return held.part
+
+
+class _OpenedProgram:
+    """A program as this worker has it."""
+
+    def __init__(self, payload: bytes):
+        self.program: BlockProgram = unpack(payload)
+        self.lock = threading.Lock()
+        self.compiled: set[str] = set()
+        self.given = functools.cache(lambda device: on_one(self.program.given, device))
+
+
+class _Thread(threading.local):
+    """A thread of a worker has one of its devices, in turn."""
+
+    def __init__(self):
+        every = devices.local_devices()
+        self.device = every[next(_counter) % len(every)]
+
+
+_counter, _opening = itertools.count(), threading.Lock()
+_open = functools.lru_cache(_MOST_PROGRAMS)(_OpenedProgram)
+_thread = functools.cache(_Thread)
+
+
+@contextlib.contextmanager
+def _opened(sent: SentProgram, what: str) -> "Iterator[tuple[BlockProgram, tuple]]":
+    """Open the program, with what its blocks need, on the thread's device."""
+    check_host(describe_host(devices.platform()), sent.host)
+    with _opening:
+        opened, device = _open(sent.payload), _thread().device
+    one = contextlib.nullcontext() if what in opened.compiled else opened.lock  # compiles
+    with devices.preferring(device), one:
+        yield opened.program, opened.given(device)
+        opened.compiled.add(what)
+
+
+# --- programs as bytes ------------------------------------------------------------------------
+
+
+def pack(program: Any) -> bytes:
+    """Return its bytes; functions that travel by their code are apart from the rest."""
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):
+        def persistent_id(self, obj: Any) -> bytes | None:
+            is_own = isinstance(obj, _FUNCTIONS) and not _is_importable(obj)
+            return cloudpickle.dumps(obj) if is_own else None
+
+    file = io.BytesIO()
+    Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(program)
+    return file.getvalue()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Make one function of equal code: for another one JAX would compile again."""
+
+    persistent_load = staticmethod(functools.lru_cache(_MOST_FUNCTIONS)(pickle.loads))
+
+
+def unpack(payload: bytes) -> Any:
+    """Return the program again."""
+    try:
+        return _Unpickler(io.BytesIO(payload)).load()
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"a worker has no module {error.name!r}, which the run needs: install it on the workers, or "
+            "send it with client.upload_file."
+        ) from error
+
+
+def _is_importable(function: Any) -> bool:
+    """Check whether a worker finds it by its name."""
+    module = getattr(function, "__module__", None)
+    found: Any = None if module == "__main__" else sys.modules.get(module or "")
+    for name in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    return found is function
+
+
+# --- in the process that asks -----------------------------------------------------------------
+
+
+class Cluster:
+    """The workers behind a client, all of one version and one kind of device."""
+
+    def __init__(self, client: "Client"):
+        distributed = need("distributed", "client= is served", "cluster")
+        if not isinstance(client, distributed.Client) or client.asynchronous:
+            raise ValueError(
+                "client must be a dask.distributed.Client that is not asynchronous, got "
+                f"{type(client).__name__}: make one, such as Client('tcp://host:8786')."
+            )
+        if client.status != "running":
+            raise ValueError(f"client must be connected, and is {client.status}: make a new one.")
+        self.client: Any = client  # its methods may be coroutines to a checker
+        self.address = self.client.scheduler.address
+        with self.watched():
+            try:
+                client.wait_for_workers(1, timeout=WAIT_SECONDS)
+            except TimeoutError:
+                raise ValueError(
+                    f"no worker came to the scheduler at {self.address} within {WAIT_SECONDS} s: start "
+                    f"some, such as 'dask worker {self.address}'."
+                ) from None
+            workers = list(self.client.run(describe_worker).values())
+        self.where: devices.Elsewhere = workers[0][1]
+        self.host = describe_host(self.where.platform)
+        for other, _ in workers:
+            check_host(other, self.host)
+
+    @property
+    def num_places(self) -> int:
+        """How many tasks can run at a time, on the workers that are there now."""
+        with self.watched():
+            return max(sum(self.client.nthreads().values()), 1)
+
+    def map(self, function: Callable, *columns: Sequence[Any], priority: int = 0) -> list["Future"]:
+        """Submit a task for every row of these columns."""
+        from dask import config
+
+        quiet = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
+        with self.watched(), config.set(quiet):
+            return self.client.map(function, *columns, pure=False, priority=priority)
+
+    def gather(self, futures: list["Future"]) -> list[Any]:
+        """Return what tasks come to. Lost workers are waited for, as long as for the first ones."""
+        import distributed
+
+        deadline = math.inf
+        with self.watched(), self.client.as_current():
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    distributed.wait(futures, timeout=_LOOK_SECONDS)
+                    return self.client.gather(futures)
+                now = time.monotonic()
+                deadline = math.inf if self.client.nthreads() else min(deadline, now + WAIT_SECONDS)
+                if now >= deadline:
+                    raise LostCluster(
+                        f"all workers at {self.address} are gone, and none came within {WAIT_SECONDS} s."
+                    )
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Say in one sentence that the cluster is gone."""
+        import distributed
+
+        gone = LostCluster(f"the connection to the scheduler at {self.address} is lost.")
+        if self.client.status != "running":  # what it connects to again has forgotten the run
+            raise gone
+        try:
+            yield
+        except distributed.KilledWorker as error:
+            raise LostCluster(
+                f"the chains of a task were lost with {error.allowed_failures + 1} workers in turn: look "
+                "into the workers' logs, they may be short of memory."
+            ) from None
+        except CancelledError:  # whether or not it is connected again: futures are forgotten
+            raise gone from None
+        except (OSError, RuntimeError) as error:
+            if isinstance(error, LostCluster) or self.client.status == "running":
+                raise
+            raise gone from None
+
+
+class ClusterBlocks:
+    """All blocks of a run, in their order; the interface of `LocalBlocks`."""
+
+    def __init__(self, program: "BlockProgram", cluster: Cluster):
+        self.program, self.cluster = program, cluster
+        self._sent = cluster.map(keep, [SentProgram(pack(program.fresh()), cluster.host)])[0]
+        self._indices = range(len(program.blocks[0]))
+        self._standing: dict[int, list[Future]] = {}
+        self._gathered: tuple[int, list[Any]] = (-1, [])
+        self._spans = 0
+
+    @property
+    def span_seconds(self) -> float:
+        """What a span should take: short enough for progress, long enough for the scheduler."""
+        return max(1.0, _TASK_SECONDS * len(self._indices))
+
+    @property
+    def places(self) -> tuple[int, str]:
+        """How many tasks run at a time, and what a place is called."""
+        return self.cluster.num_places, "worker threads"
+
+    def begin(self, draws: np.ndarray | None = None) -> None:
+        """Stand before the first step; in reverse from these draws."""
+        starts = [None] * len(self._indices) if draws is None else cut(draws, *self.program.blocks)
+        self._standing, self._spans = {0: self._map(begin, self._indices, starts)}, 0
+
+    def put(self, step: int, blocks: Sequence[Any]) -> None:
+        """Stand at this step, with these blocks."""
+        held = [HeldBlock(block) for block in jax.device_get(list(blocks))]
+        self._standing, self._spans = {step: self.cluster.map(keep, held)}, 0
+
+    def at(self, step: int) -> list[Any]:
+        """Return the blocks as they stand at this step, the last or the one before."""
+        if self._gathered[0] != step:
+            held = self.cluster.gather(self._standing[step])
+            self._gathered = step, [one.block for one in held]
+        return self._gathered[1]
+
+    def advance(self, step: int, stop: int, *terms: Any) -> list[Any]:
+        """Take steps step + 1 .. stop with every block; return what each gives."""
+        if self._spans >= _MOST_SPANS:
+            self.put(step, self.at(step))
+        before, count = self._standing[step], len(self._indices)
+        span = [step] * count, [stop] * count, [terms] * count
+        after = self._map(advance, self._indices, before, *span)
+        try:
+            parts = self.cluster.gather(self.cluster.map(part_of, after, priority=_FIRST))
+        except BaseException:
+            for future in after:
+                future.release()  # nobody waits for them
+            raise
+        self._standing, self._spans = {step: before, stop: after}, self._spans + 1
+        return parts
+
+    def close(self) -> None:
+        """Forget what the workers hold."""
+        self._standing, self._sent = {}, None
+
+    def _map(self, function: Callable, *columns: Sequence[Any]) -> list["Future"]:
+        return self.cluster.map(function, [self._sent] * len(self._indices), *columns)
+
+
+_current: contextvars.ContextVar[Cluster | None] = contextvars.ContextVar("cluster", default=None)
+
+
+def current_cluster() -> Cluster | None:
+    """Return the cluster that runs go to; None for this process."""
+    return _current.get()
+
+
+@contextlib.contextmanager
+def on_cluster(client: "Client | None") -> Iterator[None]:
+    """Send runs to the workers of this client while the context lasts; None changes nothing."""
+    now = _current.get()
+    if client is None or (now is not None and now.client is client):
+        yield
+        return
+    cluster = Cluster(client)
+    token = _current.set(cluster)
+    try:
+        with devices.computing_on(cluster.where):
+            yield
+    finally:
+        _current.reset(token)
+
+
+def map_concurrently(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """Return function of each item, in order: one after another here, all at once on a cluster."""
+    cluster, items, context = _current.get(), list(items), contextvars.copy_context()
+    if cluster is None or len(items) < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(min(len(items), cluster.num_places + 1)) as pool:
+        return list(pool.map(lambda item: context.copy().run(function, item), items))

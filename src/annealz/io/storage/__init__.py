@@ -1,1 +1,0 @@
-"""Files that annealz writes itself: atomic writes, archives with checksums, locks."""

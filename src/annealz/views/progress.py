@@ -1,0 +1,219 @@
+"""Progress where somebody looks: a bar of rich in a terminal, HTML in a notebook, nothing anywhere else.
+
+    pilot 0.9 s  schedule 0.1 s
+    annealing ━━━━━━━━━━━━━━━━━━━━━━━━━━━━╸━━━━━━━━━━━  53 %  7 s left
+    ESS 341 of 1,000  log Z 201.782
+
+The time left of a stage counts from its first report, so that compiling, which comes before, is not in
+it. A terminal that cannot move its cursor (TERM=dumb) gets one plain line per stage.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Column
+from rich.text import Text
+
+from annealz.views.html import in_notebook
+
+if TYPE_CHECKING:
+    from annealz.engine.progress import Progress as Report
+
+__all__ = ["Board", "duration", "live_board", "notebook_html", "report_labelled_to", "report_to"]
+
+_LABELS = {"run": "annealing", "second": "second opinion", "below": "lower bound"}
+_NOTHING = "starting"
+_MINOR = {"base", "tuning", "timing", "draws"}  # not listed afterwards if they are brief
+_BRIEF = 0.5  # seconds
+_REFRESH = 8  # times a second
+_SPARE = 3  # columns left free, for the ^C of a terminal
+_LINE = "font-family:monospace;font-size:90%;line-height:1.5"
+
+
+class Board(Progress):
+    """The stages that are over, and the one that runs."""
+
+    def __init__(self, console: Console, **options: Any):
+        self.over: list[tuple[str, float]] = []
+        """Stages and their seconds."""
+        self.note = ""
+        self._screen = console
+        cropped = Column(no_wrap=True, overflow="crop")
+        super().__init__(
+            TextColumn("{task.description}", style="bold", markup=False, table_column=cropped),
+            BarColumn(complete_style="cyan", finished_style="cyan"),
+            _HowFar(cropped),
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            refresh_per_second=_REFRESH,
+            **options,
+        )
+        self._number = self.add_task(_NOTHING, total=None)
+
+    @property
+    def stage(self) -> Task:
+        """The stage that runs; its total is None where it does not report how far it is."""
+        return self.tasks[0]
+
+    def show(self, label: str, done: int, total: int, note: str = "") -> None:
+        """Show how much of a stage is done."""
+        if label != self.stage.description or done < self.stage.completed:
+            self.close()
+            self.reset(self._number, description=label)
+            if self.console.is_dumb_terminal:
+                self.console.print(f"annealz: {label}", highlight=False, markup=False)
+        self.note, self.stage.total = note, total if total > 1 else None
+        self.update(self._number, completed=done)
+
+    def close(self) -> None:
+        """Put the stage that runs on the list of those that are over."""
+        label, seconds = self.stage.description, self.stage.elapsed or 0.0
+        if label != _NOTHING and not (label in _MINOR and seconds < _BRIEF):
+            self.over.append((label, seconds))
+
+    @property
+    def over_in_words(self) -> str:
+        """The stages that are over, with their times."""
+        return "  ".join(f"{label} {duration(seconds)}" for label, seconds in self.over)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yield the lines of a terminal; the latest stages are those that fit."""
+        room = max(self._screen.width - _SPARE, 1)
+        bar = Padding(self.make_tasks_table(self.tasks), (0, _SPARE, 0, 0), expand=False)
+        for line in (Text(self.over_in_words[-room:], "dim"), bar, Text(self.note[:room], "dim")):
+            if line:
+                yield line
+
+
+class _HowFar(ProgressColumn):
+    """The share that is done with the time left, or the time so far."""
+
+    def render(self, task: Task) -> Text:
+        return Text(_how_far(task), no_wrap=True)
+
+
+def _how_far(task: Task) -> str:
+    if task.total is None:
+        return duration(task.elapsed or 0.0)
+    left = None if task.finished else task.time_remaining
+    when = "" if left is None else f"{duration(left)} left"
+    return f"{task.percentage:3.0f} %  {when:<11}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds for people: 0.4 s, 12 s, 3:05, 1:02:03."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def report_to(board: Board) -> Callable[[Report], None]:
+    """Return the function that shows a Progress."""
+    return lambda now: _show(board, _label_of(now), now)
+
+
+def report_labelled_to(board: Board) -> Callable[[str, Report], None]:
+    """Return the function that shows the Progress of runs that have names."""
+
+    def report(name: str, now: Report) -> None:
+        _show(board, name if now.stage == "run" else f"{name}, {_label_of(now)}", now)
+
+    return report
+
+
+def _label_of(now: Report) -> str:
+    """Return the stage in words, with its part where there are several."""
+    label = _LABELS.get(now.stage, now.stage)
+    if now.num_parts > 1:
+        return f"{label} {now.part}/{now.num_parts}"
+    return f"{label} {now.part}" if now.part > 1 else label
+
+
+def _show(board: Board, label: str, now: Report) -> None:
+    notes = []
+    if not math.isnan(now.ess) and now.num_chains:
+        notes.append(f"ESS {now.ess:,.0f} of {now.num_chains:,}")
+    if not math.isnan(now.log_z):
+        notes.append(f"log Z {now.log_z:.3f}")
+    board.show(label, now.step, now.num_steps, "  ".join(notes))
+
+
+@contextmanager
+def live_board() -> Iterator[Board | None]:
+    """Show a board while it is filled; None where nobody looks."""
+    if in_notebook():
+        with _notebook_board() as board:
+            yield board
+        return
+    console = Console(stderr=True)
+    if not (console.is_terminal and sys.stderr.isatty()):  # FORCE_COLOR makes a terminal of a pipe
+        yield None
+    elif console.is_dumb_terminal:
+        yield Board(console)
+    else:
+        with Board(console) as board:
+            yield board
+
+
+def notebook_html(board: Board, end: str | None = None) -> str:
+    """Return a board as HTML: the stages that are over, then the one that runs or how it all ended."""
+    over = f"<span style='opacity:.65'>{escape(board.over_in_words)}</span><br>"
+    stage, bar = board.stage, ""
+    if stage.total is not None:
+        share = stage.percentage / 100
+        bar = f"<progress value='{share:.4f}' max='1' style='vertical-align:middle'></progress>"
+    words = f"{_how_far(stage)}  {board.note}"
+    running = f"<b>{escape(stage.description)}</b> {bar} {escape(words)}"
+    return f"<div style='{_LINE}'>{over}{running if end is None else escape(end)}</div>"
+
+
+class _NotebookBoard(Board):
+    """A board in one output of a notebook, which updates itself."""
+
+    def __init__(self):
+        from IPython.display import HTML, display
+
+        super().__init__(Console(stderr=True, force_jupyter=False))
+        self._html, self._last = HTML, time.monotonic()
+        self._handle = display(HTML(notebook_html(self)), display_id=True)
+
+    def show(self, label: str, done: int, total: int, note: str = "") -> None:
+        super().show(label, done, total, note)
+        if time.monotonic() - self._last > 1 / _REFRESH:
+            self._last = time.monotonic()
+            self.draw()
+
+    def draw(self, end: str | None = None) -> None:
+        """Show how things stand."""
+        if self._handle is not None:
+            self._handle.update(self._html(notebook_html(self, end)))
+
+
+@contextmanager
+def _notebook_board() -> Iterator[Board]:
+    """Show a board that ends with what was done, or where it was cut off."""
+    board = _NotebookBoard()
+    try:
+        yield board
+    except BaseException as error:
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        board.draw(f"{why} in {board.stage.description}, {board.stage.percentage:.0f} %")
+        raise
+    board.close()
+    board.draw("")

@@ -1,1 +1,0 @@
-"""What people see: progress while it runs, and results in a notebook."""
