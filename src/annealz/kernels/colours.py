@@ -52,8 +52,8 @@ class ColourGibbs(AbstractKernel):
     def of_graph(cls, graph: Graph, work: np.ndarray | None = None) -> "ColourGibbs":
         """Return the sweep over the colours of a graph.
 
-        With the `work` that each unit takes, the units of a colour are drawn in blocks of about equally much:
-        a block takes as long as its longest unit, times its width.
+        With the `work` that each unit takes, units of a colour are drawn in blocks of about equally much: a
+        block takes as long as its longest unit, times its width.
         """
         colours = colour_graph(graph)
         groups = [np.flatnonzero(colours == colour) for colour in range(colours.max() + 1)]
@@ -121,7 +121,7 @@ def two_colours(graph: Graph) -> np.ndarray | None:
 
 
 def colour_graph(graph: Graph) -> np.ndarray:
-    """Return the colour of every unit: two colours where they do, else greedily, most coupled units first."""
+    """Return the colour of every unit: two where they do, else greedily, most coupled units first."""
     colours = two_colours(graph)
     if colours is not None:
         return colours

@@ -23,7 +23,7 @@ from annealz.core.arrays import on_device
 from annealz.core.failures import one_line
 from annealz.core.programs import numbers_computed
 from annealz.io.fingerprint import program_digest
-from annealz.io.reading import available_memory, size_text
+from annealz.io.reading import check_memory
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction, Offset
 from annealz.models.functions.recognise import as_function
@@ -249,12 +249,7 @@ def _layout(dim: Any) -> tuple[Layout, Any]:
             f"{dim!r}."
         )
     if isinstance(dim, int | np.integer):
-        needed, free = _BYTES_PER_VARIABLE * int(dim), available_memory()
-        if needed > free:
-            raise ValueError(
-                f"dim = {int(dim):,} needs {size_text(needed)} of memory at the least, and {size_text(free)} "
-                "are free: take fewer variables."
-            )
+        check_memory(_BYTES_PER_VARIABLE * int(dim), f"dim = {int(dim):,}", "take fewer variables")
         point = np.zeros(int(dim))
         return Layout.of(point), point
     try:

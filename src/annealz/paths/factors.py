@@ -34,7 +34,7 @@ from annealz.core.arrays import on_device
 from annealz.core.mixed_units import NEVER, MixedUnits
 from annealz.core.random import Bits
 from annealz.core.units import AbstractStateUnits, SoftmaxUnits
-from annealz.io.reading import available_memory, size_text
+from annealz.io.reading import check_memory
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 
@@ -89,13 +89,8 @@ class FactorTables(eqx.Module):
         self.scopes = on_device(np.array(scopes, np.int64).reshape(shape), np.int32)
         self.strides = on_device(np.array(strides, np.int64).reshape(shape), np.int32)
         most = max(max(map(len, slots)), 1)
-        size = 16 * num_units * most * widest
-        if size > available_memory():
-            raise ValueError(
-                f"a graph of {num_units:,} variables, one of them in {most:,} factors, takes {size_text(size)} "
-                f"to look factors up, and {size_text(available_memory())} are free: split the factors of "
-                "that variable."
-            )
+        what = f"a graph of {num_units:,} variables, one of them in {most:,} factors,"
+        check_memory(16 * num_units * most * widest, what, "split that variable")
         own = np.zeros((2, num_units, most), np.int64)
         others = np.zeros((2, num_units, most, max(widest - 1, 1)), np.int64)
         for unit, held in enumerate(slots):

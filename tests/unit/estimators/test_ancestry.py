@@ -21,8 +21,7 @@ from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import judge_two_sided
 from annealz.engine.run import Runs
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
-from annealz.methods.annealing.runner import estimate_of, read_estimate
-from annealz.methods.folder import RunFolder
+from annealz.methods.annealing.diagnose import diagnose
 from support.work import gaussian_work
 
 CHAINS, SPREAD = 300, 0.5
@@ -211,7 +210,7 @@ def ferromagnet(tmp_path_factory) -> tuple[annealz.Estimate, Path]:
 
 def test_the_ferromagnet_is_not_ok(ferromagnet):
     estimate, _ = ferromagnet
-    assert estimate.settings.draws == "approximate"
+    assert estimate.plan.draws == "approximate"
     assert estimate.judgement.status is Status.UNRELIABLE
     assert estimate.status is Status.UNRELIABLE
     assert Kind.RELATED_DRAWS in estimate.two_sided.findings
@@ -221,7 +220,7 @@ def test_the_ferromagnet_is_not_ok(ferromagnet):
 
 def test_a_folder_keeps_ancestors_and_verdict(ferromagnet):
     estimate, folder = ferromagnet
-    again = read_estimate(RunFolder(folder))
+    again = annealz.resume(folder)
     assert again.reverse is not None
     assert estimate.reverse is not None
     assert again.reverse.ancestors is not None
@@ -235,7 +234,7 @@ def test_old_files_without_ancestors_keep_the_forward_verdict(ferromagnet):
     assert np.array_equal(arrays.pop("ancestors"), estimate.reverse.ancestors)
     old = run_from_arrays(arrays, meta, estimate.schedule)
     assert old.ancestors is None
-    found = estimate_of(estimate.settings, Runs(estimate.run, old))
+    found = diagnose(estimate.plan, Runs(estimate.run, old))
     assert found.two_sided is not None
     assert found.status is Status.UNRELIABLE
     assert Kind.RELATED_DRAWS not in found.two_sided.findings

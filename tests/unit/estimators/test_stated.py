@@ -80,6 +80,6 @@ def test_a_run_from_a_base_of_another_name_is_not_compiled_again():
 def test_exact_draws_leave_no_mass_unseen():
     options = {"num_steps": 100, "num_chains": 100, "second_opinion": False, "two_sided": True}
     both = annealz.estimate_log_z(random_rbm(4, 6), base="fitted", **options)
-    assert both.settings.draws == "exact"
+    assert both.plan.draws == "exact"
     assert both.two_sided is not None
     assert both.std_err == stated_std_err(both.two_sided.std_err)

@@ -54,7 +54,7 @@ def test_both_kernels_find_log_z(network: Network, kernel: str, seed: int):
     each = network.num_units * (network.num_states - 1) if kernel == "gibbs" else 16
     looked_at = 64 + network.num_states**network.num_units  # to check it, and to enumerate
     assert one.evaluations == {"pilot": looked_at, "main": 100 + 100 * 50 * each}
-    assert one.settings.asked.kernel == kernel
+    assert one.plan.request.kernel == kernel
 
 
 @pytest.mark.slow
@@ -247,4 +247,4 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     bad = refused(capsys, "estimate", "mine.py:bad", "--quiet")
     assert "must return a real number or -inf, got NaN" in bad
     wrong = refused(capsys, "estimate", "mine.py:model", "--kernel", "clusters", "--quiet")
-    assert "unknown kernel 'clusters': free knows auto, gibbs, gradient" in wrong
+    assert "kernel must be one of auto, gibbs, gradient, which free knows" in wrong

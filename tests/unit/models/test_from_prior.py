@@ -168,7 +168,7 @@ def test_the_evidence_of_a_conjugate_model(prior, seed):
         model, base="prior", kernel=annealz.HAIS(step_size=0.4), seed=seed, **RUN
     )
     assert_within_mc_error(estimate.log_z, conjugate(DATA), estimate.std_err)
-    assert estimate.settings.base == "prior"
+    assert estimate.plan.base == "prior"
 
 
 def test_a_likelihood_of_numpy_under_distributions(seed):

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from annealz.methods.folder import RunFolder
 from scipy import stats
 from scipy.special import logsumexp, softmax
 

@@ -12,6 +12,7 @@ that begin with # are comments. A coupling that is given twice is refused, since
 they make of both triangles: some take the sum, some the last one.
 """
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -28,7 +29,11 @@ __all__ = ["ALPHABETS", "is_adabmdca", "load_adabmdca"]
 ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
 
 _HEAD = re.compile(rb"\s*(#[^\n]*\n\s*)*(J\s+\d+\s+\d+(\s+\S+){3}|h\s+\d+(\s+\S+){2})\s")
-_SITE, _STATE, _VALUE = rb"\s+\d{1,9}", rb"\s+\S{1,40}", rb"\s+[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
+_SITE, _STATE, _VALUE = (
+    rb"\s+\d{1,9}",
+    rb"\s+\S{1,40}",
+    rb"\s+[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?",
+)
 _LINE = re.compile(rb"\s*(J%b%b|h%b%b)%b\s*" % (_SITE * 2, _STATE * 2, _SITE, _STATE, _VALUE))
 _COUPLING = np.dtype([("kind", "S1"), ("sites", "i8", 2), ("states", "S40", 2), ("value", "f8")])
 _FIELD = np.dtype([("kind", "S1"), ("sites", "i8", 1), ("states", "S40", 1), ("value", "f8")])
@@ -45,16 +50,23 @@ def load_adabmdca(path: Path) -> tuple[Potts, dict[str, Any]]:
     budget, lines = Budget(path), []
     with open_regular(path) as file:
         budget.take("lines", (os.fstat(file.fileno()).st_size,), 1)
-        couplings = np.loadtxt(_couplings(file, lines), _COUPLING, comments=None, ndmin=1)
+        couplings = _columns(_couplings(file, lines), _COUPLING)
     if not lines:
         raise ValueError("it holds no fields: every site and state needs a line h i a value.")
-    fields = np.loadtxt(lines, _FIELD, comments=None, ndmin=1)
+    fields = _columns(iter(lines), _FIELD)
     names = _alphabet(fields["states"][:, 0])
     shape = int(fields["sites"].max()) + 1, len(names)
     biases = _fields(fields, names, shape)
     budget.take("couplings", shape * 2, 4)
     model = Potts(_table(couplings, names, shape), fields=biases)
     return model, {} if names[0].isdecimal() else {"alphabet": "".join(names)}
+
+
+def _columns(lines: Iterator[bytes], kind: np.dtype) -> np.ndarray:
+    first = next(lines, None)
+    if first is None:  # NumPy warns of an empty file
+        return np.zeros(0, kind)
+    return np.loadtxt(itertools.chain([first], lines), kind, comments=None, ndmin=1)
 
 
 def _couplings(file: BinaryIO, fields: list[bytes]) -> Iterator[bytes]:
@@ -70,8 +82,8 @@ def _couplings(file: BinaryIO, fields: list[bytes]) -> Iterator[bytes]:
         elif line.strip() and not line.lstrip().startswith(b"#"):
             text = shown(line.decode(errors="backslashreplace").strip())
             raise ValueError(
-                f"line {number}: a coupling is written J i j a b value and a field h i a value, sites as whole "
-                f"numbers from 0 and a finite value, got {text!r}."
+                f"line {number}: a coupling is written J i j a b value and a field h i a value, sites as "
+                f"whole numbers from 0 and a finite value, got {text!r}."
             )
 
 
@@ -80,7 +92,9 @@ def _alphabet(states: np.ndarray) -> list[str]:
     seen, first = np.unique(states, return_index=True)
     found = [state.decode(errors="backslashreplace") for state in seen[np.argsort(first)]]
     if len(found) > _MOST_STATES:
-        raise ValueError(f"it holds more than {_MOST_STATES} states: it is damaged or of another kind.")
+        raise ValueError(
+            f"it holds more than {_MOST_STATES} states: it is damaged or of another kind."
+        )
     if all(state.isdecimal() and state.isascii() for state in found):
         names = [str(k) for k in range(len(found))]
         if sorted(found) != sorted(names):
@@ -91,7 +105,9 @@ def _alphabet(states: np.ndarray) -> list[str]:
         return names
     wrong = [state for state in found if len(state) != 1]
     if wrong:
-        raise ValueError(f"states must be single letters, or all of them numbers, got {listed(wrong)}.")
+        raise ValueError(
+            f"states must be single letters, or all of them numbers, got {listed(wrong)}."
+        )
     known = (letters for letters in ALPHABETS.values() if set(letters) == set(found))
     return list(next(known, found))
 
@@ -102,11 +118,14 @@ def _places(states: np.ndarray, names: list[str]) -> np.ndarray:
     places = {name.encode(): place for place, name in enumerate(names)}
     unknown = [kind for kind in kinds.tolist() if kind not in places]
     if unknown:
+        letters = listed(kind.decode(errors="backslashreplace") for kind in unknown)
         raise ValueError(
-            f"it holds couplings in the states {listed(k.decode(errors='backslashreplace') for k in unknown)}, "
-            f"which have no field: its alphabet is {shown(''.join(names))}."
+            f"it holds couplings in the states {letters}, which have no field: "
+            f"its alphabet is {shown(''.join(names))}."
         )
-    return np.array([places[kind] for kind in kinds.tolist()], np.int64)[which].reshape(states.shape)
+    return np.array([places[kind] for kind in kinds.tolist()], np.int64)[which].reshape(
+        states.shape
+    )
 
 
 def _fields(rows: np.ndarray, names: list[str], shape: tuple[int, int]) -> np.ndarray:

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from annealz.core.arrays import on_device
+from annealz.core.errors import InputError
 from annealz.core.units import GaussianUnits
 from annealz.io.reading import listed, shown
 from annealz.models.abstract import AbstractModel
@@ -101,7 +102,7 @@ def _read(
     if set(KINDS) & names.keys():
         units = tuple(names.get(layer, "binary") for layer in KINDS)
     sources = _sources(arrays, {key: name for key, name in names.items() if key not in KINDS})
-    parts = {target: _array(arrays, name, target) for target, name in sources.items()}
+    parts = {target: _array(arrays, where, name, target) for target, name in sources.items()}
     if "couplings" in parts:
         return coupled_model({**arrays, **parts}), {}
     if "hidpen" in arrays and not names:
@@ -109,12 +110,14 @@ def _read(
     record = {}
     if any(target not in parts for target in _PARTS):
         others = {name for layout in _LAYOUTS[1:] for name in layout.names}
-        guessed = guess(arrays, where, sources) if not others & arrays.keys() - sources.keys() else None
+        guessed = (
+            guess(arrays, where, sources) if not others & arrays.keys() - sources.keys() else None
+        )
         if guessed is None:
-            raise ValueError(_lacks(arrays, where, set(_PARTS) - parts.keys()))
+            raise ValueError(_lacks(arrays, where))
         said = {target: shown(name) for target, name in {**guessed, **names}.items()}
         record, sources = {"guessed_names": map_text(said)}, {**sources, **guessed}
-        parts |= {target: _array(arrays, name, target) for target, name in guessed.items()}
+        parts |= {target: _array(arrays, where, name, target) for target, name in guessed.items()}
     weights, hidden_bias, visible_bias = (parts[target] for target in _PARTS)
     if weights.ndim != 3:
         visible_bias = vector(visible_bias)
@@ -126,7 +129,7 @@ def _read(
         turned = sources["weights"]
         turned = turned.removesuffix(".T") if turned.endswith(".T") else f"{turned}.T"
         typed = command(where, {**names, "weights": turned})
-        words = f"{str(error).rstrip('.')}; they fit the other way round: type {typed}."
+        words = f"{where}: {str(error).rstrip('.')}; they fit the other way round: type {typed}."
         raise ValueError(words) from error
     if isinstance(model, RBM) and model.visible_means is None:
         biases = np.asarray(model.visible_bias), np.asarray(model.hidden_bias)
@@ -152,14 +155,16 @@ def _sources(arrays: Mapping[str, np.ndarray], names: Mapping[str, str]) -> dict
     return sources
 
 
-def _array(arrays: Mapping[str, np.ndarray], name: str, target: str) -> np.ndarray:
+def _array(arrays: Mapping[str, np.ndarray], where: object, name: str, target: str) -> np.ndarray:
     """Return the array of this name; of weights with .T the last axis, hidden units, first."""
     if name in arrays:
         return np.asarray(arrays[name])
     bare = name.removesuffix(".T")
     if bare == name or bare not in arrays:
-        raise ValueError(
-            f"it holds no {shown(name)}, which --map gives as {target}: it holds {listed(arrays)}."
+        raise InputError(
+            "",
+            f"{where} holds no {shown(name)}, which {{map}} gives as {target}",
+            remedy=f"it holds {listed(arrays)}",
         )
     array = np.asarray(arrays[bare])
     return np.moveaxis(array, -1, 0) if array.ndim else array
@@ -189,7 +194,9 @@ def _rbm(weights, hidden_bias, visible_bias, parts, units, is_rbms: bool) -> Abs
 
 def _dbm_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
     names = ("vishid", "hidpen", "visbiases", "hidbiases", "penbiases")
-    if not arrays.keys() >= set(names):  # an RBM's names are there too, and mean a part of the model only
+    if not arrays.keys() >= set(
+        names
+    ):  # an RBM's names are there too, and mean a part of the model only
         raise ValueError(
             f"{where} holds hidpen, as a DBM does, which needs vishid, hidbiases, visbiases and penbiases "
             f"too: this one holds {listed(arrays)}."
@@ -202,7 +209,7 @@ def _dbm_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
     return DBM([first.T, second.T], [vector(bias) for bias in biases])
 
 
-def _lacks(arrays: Mapping[str, np.ndarray], where: object, missing: set[str]) -> str:
+def _lacks(arrays: Mapping[str, np.ndarray], where: object) -> str:
     """Return what to do about arrays that are not there."""
     layout = max(_LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
     lacks = ", ".join(name for name in layout.names if name not in arrays)
@@ -212,12 +219,12 @@ def _lacks(arrays: Mapping[str, np.ndarray], where: object, missing: set[str]) -
         )
     if "fields" in arrays or "J" in arrays:
         return (
-            f"{where} lacks couplings: a file of an Ising or Potts model holds couplings (units, units) and "
-            f"fields (units,) or (units, states), this one holds {listed(arrays)}; say what is what by --map "
-            "couplings=J,fields=h."
+            f"{where} lacks couplings: a file of an Ising or Potts model holds couplings (units, units) "
+            f"and fields (units,) or (units, states), this one holds {listed(arrays)}; say what is what "
+            "by --map couplings=J,fields=h."
         )
     wanted = "; or ".join(map(str, _LAYOUTS))
     return (
-        f"{where} lacks {lacks}: it holds {listed(arrays)}, and an RBM file holds {wanted}; other names are "
-        "read with --map weights=W,hidden_bias=h,visible_bias=v, and W.T where rows are visible units."
+        f"{where} lacks {lacks}: it holds {listed(arrays)}, and an RBM file holds {wanted}; other names "
+        "are read with --map weights=W,hidden_bias=h,visible_bias=v, and W.T where rows are visible units."
     )

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from annealz.core.errors import InputError
 from annealz.io.reading import shown
 
 __all__ = [
@@ -33,7 +34,15 @@ __all__ = [
 ]
 
 KINDS = ("visible", "hidden")
-_TARGETS = ("weights", "hidden_bias", "visible_bias", "visible_means", "scale", "couplings", "fields")
+_TARGETS = (
+    "weights",
+    "hidden_bias",
+    "visible_bias",
+    "visible_means",
+    "scale",
+    "couplings",
+    "fields",
+)
 _VISIBLE = re.compile(r"(vis|input|(^|_)v($|_|b)|bv$|(^|_)vb)")
 _HIDDEN = re.compile(r"(hid|latent|(^|_)h($|_|b)|bh$|(^|_)hb)")
 _NOT_A_BIAS = re.compile(
@@ -65,16 +74,17 @@ def parse_map(given: str | Mapping[str, str]) -> dict[str, str]:
         words = [word.partition("=") for word in str(given).split(",") if word.strip()]
         pairs = [(target.strip(), name.strip()) for target, _, name in words]
     if not pairs or not all(name for _, name in pairs):
-        raise ValueError(f"--map must be like weights=W,visible_bias=bv, got {shown(given)!r}.")
+        raise InputError("map", "must be like weights=W,visible_bias=bv", shown(given))
     found = dict(pairs)
     unknown = [target for target in found if target not in (*_TARGETS, *KINDS)]
     if unknown:
-        raise ValueError(
-            f"--map gives {shown(unknown[0])}, which is not a name of annealz's: map one of "
-            f"{', '.join((*_TARGETS, *KINDS))}."
+        raise InputError(
+            "map",
+            f"gives {shown(unknown[0])}, which is not a name of annealz's",
+            remedy=f"map one of {', '.join((*_TARGETS, *KINDS))}",
         )
     if len(found) < len(pairs):
-        raise ValueError(f"--map gives a name twice: {shown(given)!r}.")
+        raise InputError("map", "gives a name twice", shown(given))
     return found
 
 
@@ -94,7 +104,7 @@ def named(where: object) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if str(where) in str(error):
+        if str(where) in str(error) or isinstance(error, InputError):
             raise
         raise ValueError(f"{where}: {error}") from error
 
@@ -135,7 +145,8 @@ def guess(
         {"weights": way, "hidden_bias": one, "visible_bias": other}
         for one, other in pairs
         for way in ways
-        if (vector(arrays[one]).size, vector(arrays[other]).size) == (shape if way == bare else shape[::-1])
+        if (vector(arrays[one]).size, vector(arrays[other]).size)
+        == (shape if way == bare else shape[::-1])
     ]
     if len(readings) < 2:
         return readings[0] if readings else None
@@ -148,8 +159,8 @@ def guess(
         for one in readings
     )
     raise ValueError(
-        f"{where} holds {square}{shown(bare)} of shape {shape} with {shown(first)} and {shown(second)}, and "
-        f"nothing says which is which: type {choices}."
+        f"{where} holds {square}{shown(bare)} of shape {shape} with {shown(first)} and {shown(second)}, "
+        f"and nothing says which is which: type {choices}."
     )
 
 

@@ -40,7 +40,7 @@ def is_uai(head: bytes) -> bool:
 
 
 def load_uai(path: Path, part: str | None = None) -> tuple[FactorGraph, dict[str, Any]]:
-    """Return the factor graph of a network, given the evidence of `part`, such as 3=1,7=0; and its record."""
+    """Return the factor graph of a network, given the evidence of `part`, like 3=1,7=0; and its record."""
     graph = _read_graph(path)
     if part is None:
         return graph, {}
@@ -64,9 +64,7 @@ def _read_graph(path: Path) -> FactorGraph:
     if kind not in _KINDS:
         got = shown(kind.decode("ascii", "replace"))
         raise ValueError(f"{path} must begin with MARKOV or BAYES, got {got!r}.")
-    num_states = words.whole(
-        words.count("the number of variables"), "the states of the variables"
-    )
+    num_states = words.whole(words.count("the number of variables"), "the states of the variables")
     if min(num_states, default=0) < 1:
         raise ValueError(f"{path} must have variables of at least one state each.")
     scopes = []
