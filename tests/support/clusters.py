@@ -18,14 +18,13 @@ SOURCE = str(Path(annealz.__file__).parents[1])
 class Processes:
     """A scheduler and its workers, each a process, all on this machine."""
 
-    def __init__(self, folder: Path, *options: str, protocol: str = "tcp"):
-        self.file, self.options = folder / "scheduler.json", options
+    def __init__(self, folder: Path):
+        self.folder, self.file = folder, folder / "scheduler.json"
         self.file.unlink(missing_ok=True)
         self.workers: list[subprocess.Popen] = []
         self.scheduler = self._start(
-            "scheduler", "--protocol", protocol, "--no-dashboard", "--port", "0", "--scheduler-file",
-            str(self.file),
-        )  # fmt: skip
+            "scheduler", "--no-dashboard", "--port", "0", "--scheduler-file", str(self.file)
+        )
         deadline = time.monotonic() + WAIT
         while not self.file.exists() or not self.file.read_text().endswith("}"):
             assert self.scheduler.poll() is None
@@ -36,8 +35,8 @@ class Processes:
     def _start(self, what: str, *options: str) -> subprocess.Popen:
         command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--host", "127.0.0.1"]
         return subprocess.Popen(
-            [*command, *options, *self.options],
-            env=os.environ | {"PYTHONPATH": SOURCE, "JAX_PLATFORMS": "cpu"},
+            [*command, *options],
+            env=os.environ | {"PYTHONPATH": f"{SOURCE}:{self.folder}", "JAX_PLATFORMS": "cpu"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -54,7 +53,7 @@ class Processes:
 
 
 @contextlib.contextmanager
-def processes(folder: Path, count: int, *options: str, **more: str) -> Iterator[Processes]:
-    with contextlib.closing(Processes(folder, *options, **more)) as cluster:
+def processes(folder: Path, count: int) -> Iterator[Processes]:
+    with contextlib.closing(Processes(folder)) as cluster:
         cluster.add(count)
         yield cluster

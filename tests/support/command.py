@@ -8,6 +8,7 @@ from annealz.cli.main import run as run_command
 
 KEYS = [
     "model",
+    "method",
     "log_z",
     "std_err",
     "interval",
@@ -17,11 +18,11 @@ KEYS = [
     "schedule",
     "base",
     "seed",
-    "status",
-    "messages",
     "exact_log_z",
     "sweeps",
     "seconds",
+    "status",
+    "messages",
 ]
 
 PLAIN = ["--base", "visible-bias", "--no-second-opinion"]  # one base, no search

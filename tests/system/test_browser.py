@@ -216,8 +216,7 @@ def hostile(tmp_path_factory) -> dict[str, dict[str, Any]]:
     estimate = annealz.estimate_log_z(
         file, schedule=betas, num_chains=60, two_sided=True, observe={IMAGE: lambda v: v.sum(-1)}
     )
-    told = dataclasses.replace(estimate.run, messages=(f"{IMAGE}; {IMAGE}",))
-    estimate = dataclasses.replace(estimate, runs=estimate.runs._replace(forward=told))
+    estimate = estimate.with_message(f"{IMAGE}; {IMAGE}")
     exchange = annealz.estimate_log_z(
         file, method="exchange", num_rungs=5, num_ensembles=5, num_steps=64
     )

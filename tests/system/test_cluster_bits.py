@@ -1,9 +1,11 @@
 """1, 2 and 4 workers, each a process, give the bits of this process: every kind of run."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import distributed
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +22,8 @@ QUICK = {"num_steps": 100, "num_chains": 2500, "schedule": "linear", "second_opi
 
 DENSITY = annealz.LogDensity(
     lambda x: -jnp.sum((x - 0.5) ** 2 / 2) + 0.1 * jnp.sum(jnp.cos(x)), 4
-)  # no worker can import this module
+)
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # no worker can import it
 
 
 def _estimate(model: Any, **given: Any) -> Callable:

@@ -41,19 +41,17 @@ the base rate one run is within 1.1 standard errors but remembers (0.55), the ot
 errors too low, by 0.09: what no ensemble has seen shows nowhere.
 """
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
-from annealz.diagnostics.status import Found
 
 if TYPE_CHECKING:
     from annealz.methods.exchange.result import Round
 
-__all__ = ["LEAST_ENSEMBLES", "ExchangeJudgement", "judge_exchange"]
+__all__ = ["LEAST_ENSEMBLES", "judge_exchange"]
 
 LEAST_ENSEMBLES = 5  # fewer give no error to speak of, and are refused
 _LEAST_TRIPS = 5  # per ensemble
@@ -61,15 +59,8 @@ _LEVEL = 0.999
 _MEMORY_LEVEL = 0.995
 
 
-@dataclasses.dataclass(frozen=True)
-class ExchangeJudgement(Found):
-    """What to think of the rounds."""
-
-    findings: Findings
-
-
-def judge_exchange(rounds: "tuple[Round, ...]") -> ExchangeJudgement:
-    """What speaks against the estimate of the last round; remedies are in sweeps."""
+def judge_exchange(rounds: "tuple[Round, ...]") -> Findings:
+    """Return what speaks against the estimate of the last round; remedies are in sweeps."""
     last = rounds[-1]
     found, drift = _of_trips(last), _contrast(*last.half_values)
     if drift is not None:
@@ -86,7 +77,7 @@ def judge_exchange(rounds: "tuple[Round, ...]") -> ExchangeJudgement:
     limit = float(np.tanh(ndtri(_MEMORY_LEVEL) / np.sqrt(count - 3)))  # Fisher's
     if correlation > limit:
         found.append(Finding.of(Kind.ENSEMBLES_REMEMBER, correlation=correlation, limit=limit))
-    return ExchangeJudgement(by_kind(found))
+    return by_kind(found)
 
 
 def _of_trips(last: "Round") -> list[Finding]:
@@ -108,7 +99,7 @@ def _correlation(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _contrast(before: np.ndarray, after: np.ndarray) -> tuple[float, float] | None:
-    """How far log Z moved and the error of that; None if chance explains it."""
+    """Return how far log Z moved and the error of that; None if chance explains it."""
     moved = after - before
     error = float(moved.std(ddof=1) / np.sqrt(moved.size))
     limit = float(stdtrit(moved.size - 1, (1 + _LEVEL) / 2))

@@ -50,11 +50,11 @@ class Figure:
     """A figure that is drawn when a page is written."""
 
     name: str
-    """Of its own on the page."""
+    """Its name, the only one on the page."""
     draw: Callable[[], Any]
     """Returns matplotlib axes."""
     caption: str
-    """What is to be seen."""
+    """Words for what is to be seen."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Section:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """What a result shows."""
+    """All that a result shows."""
 
     name: str
     """The class of the result."""
@@ -87,12 +87,12 @@ class Sheet:
     rows: Sequence[Row] = ()
     """Labels and values in their order, the headline among them where it is repeated in tables."""
     title: str = ""
-    """Of its page."""
+    """The title of its page."""
     status: Status | None = None
     meaning: str = ""
-    """What the status says of this number."""
+    """The status in words, for this number."""
     notes: Sequence[Note] = ()
-    """What to know: findings, advice and plain text."""
+    """Findings, advice and plain text."""
     next_command: str | None = None
     """The command that may do better."""
     table: Table | None = None
@@ -135,16 +135,16 @@ class Shown:
 
 
 class Result(Shown):
-    """What a computation gives: it has a record and a page too."""
+    """A result of a computation, which has a record and a page too."""
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What to know, as data: findings, plain text and advice."""
+        """Findings, plain text and advice, as data."""
         return ()
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What to know, and what to do about it; empty if there is nothing to report."""
+        """Findings, and what to do about them; empty if there is nothing to report."""
         return messages_of(self.notes, in_python)
 
     def to_dict(self) -> dict[str, Any]:

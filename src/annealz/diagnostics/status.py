@@ -79,7 +79,7 @@ _LEAST_GAP = 0.01  # nats: below, rounding and chance
 
 
 def against_exact(log_z: float, std_err: float, exact: float | None) -> dict[Kind, Finding]:
-    """What the exact value says of an estimate, if it is known and contradicts."""
+    """Return what the exact value says of an estimate, if it is known and contradicts."""
     if exact is None or abs(log_z - exact) <= max(_MOST_ERRORS * std_err, _LEAST_GAP):
         return {}
     gap = log_z - exact
@@ -93,5 +93,5 @@ def check_level(level: float) -> None:
 
 
 def status_of(findings: Findings) -> Status:
-    """Unreliable if any finding is fatal."""
+    """Return unreliable if any finding is fatal."""
     return Status.UNRELIABLE if any(kind.is_fatal for kind in findings) else Status.OK

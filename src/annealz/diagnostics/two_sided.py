@@ -143,7 +143,7 @@ class TwoSided(Found, Shown):
         return Sheet(name="TwoSided", headline=headline, rows=rows, status=self.status, notes=notes)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of log Z_B / Z_A."""
+        """Return the confidence interval of log Z_B / Z_A."""
         check_level(level)
         half = float(ndtri((1 + level) / 2)) * self.std_err
         return self.log_ratio - half, self.log_ratio + half
@@ -159,7 +159,7 @@ def judge_two_sided(
     are_forward: bool = True,
     forward_judgement: Judgement | None = None,
 ) -> TwoSided:
-    """log Z_B / Z_A from two sides, with its error and its status.
+    """Return log Z_B / Z_A from two sides, with its error and its status.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def _by_side(forward: float, reverse: float) -> dict[str, Any]:
 
 
 def _design_effect(kin: Kinship, size: int) -> float:
-    """By how much copies of draws widen the error of mean reverse work: sqrt(1 + (copies - 1) r)."""
+    """Return the factor by which copies of draws widen the error of mean work: sqrt(1 + (copies - 1) r)."""
     correlation = np.clip(np.nan_to_num(kin.correlation, nan=0.0), 0, 1)
     return float(np.sqrt(1 + (size / kin.num_ancestors - 1) * correlation))
 
@@ -229,7 +229,7 @@ def _design_effect(kin: Kinship, size: int) -> float:
 def _of_work(
     forward: np.ndarray, reverse: np.ndarray, joined: Bar, bounds: Sandwich, copies: float = 1.0
 ) -> list[Finding]:
-    """What the work of either side, or of the two together, shows to be wrong."""
+    """Return what the work of either side, or of the two together, shows to be wrong."""
     found: list[Finding] = []
     variance, side = max((forward.var(), "forward"), (reverse.var(), "reverse"))
     if variance >= _MAX_VARIANCE:
@@ -243,7 +243,7 @@ def _of_work(
 
 
 def _kept(judgement: Judgement, kin: Kinship | None) -> list[Finding]:
-    """What makes the forward verdict unreliable, unless the draws are shown to have forgotten it."""
+    """Return what makes the forward verdict unreliable, unless the draws have forgotten it."""
     if judgement.status is Status.OK or (kin is not None and kin.is_forgotten):
         return []
     kept = [finding for kind, finding in judgement.findings.items() if kind.is_fatal]

@@ -58,7 +58,7 @@ class BlockProgram(abc.ABC):
         """Return the most steps that a chunk after this one can have."""
 
     def terms(self, records: list[dict[str, Any]]) -> tuple:
-        """Return what all blocks are told for the next chunk."""
+        """Return the numbers that all blocks take for the next chunk."""
         return ()
 
     @abc.abstractmethod

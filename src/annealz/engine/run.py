@@ -42,7 +42,7 @@ class Trace:
     variances: dict[str, np.ndarray]
 
     def __repr__(self) -> str:
-        """In short: the arrays are long."""
+        """Return the trace in short: the arrays are long."""
         if not self.steps.size:
             return "Trace of no records"
         return (
@@ -120,7 +120,7 @@ class Run(Shown):
         return (self.num_steps + self.is_reverse) * self.num_chains
 
     def cost(self, each: int | None) -> Cost:
-        """Return its cost, with `each` evaluations of a density per sweep; None where none are counted.
+        """Return its cost, with `each` evaluations of a density per sweep, None if they are not counted.
 
         Chains that fill the last block are evaluated too, and forward chains once where they start.
         """

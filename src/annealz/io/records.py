@@ -65,7 +65,7 @@ def line(value: Any) -> str:
 
 
 def file_name(value: Any) -> str:
-    """Return the name of a file beside the record, which is no way to another folder."""
+    """Return the name of a file beside the record, without a path to another folder."""
     if not line(value) or value in (".", "..") or "/" in value or "\\" in value:
         _refuse(value, "the name of a file")
     return value

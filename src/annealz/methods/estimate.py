@@ -1,4 +1,4 @@
-"""What every estimate of log Z has, by any method."""
+"""The base class of estimates of log Z, by any method."""
 
 import dataclasses
 import functools
@@ -9,10 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from annealz.core.cost import Cost
-from annealz.core.numerics import finite_or_none
 from annealz.core.text import interval_text, with_error
 from annealz.diagnostics.findings import Findings, Note
-from annealz.diagnostics.sheet import Code, Result, Row, Section, Sheet, Table
+from annealz.diagnostics.sheet import Code, Result, Row, Section, Sheet, Table, record_of
 from annealz.diagnostics.status import Judged, Status, check_level, status_of
 from annealz.methods.annealing.advice import advice_of, next_command
 from annealz.methods.request import Request
@@ -39,12 +38,12 @@ class AbstractEstimate(Judged, Result):
     """
 
     moves: ClassVar[str] = "sweeps"
-    """What the applications of its kernel are called."""
+    """The name of applications of its kernel."""
     base_name: ClassVar[str] = "base"
-    """What its base is called."""
+    """The name of its base in rows."""
 
     plan: "Plan"
-    """What was asked for, and what pilots decided."""
+    """The request, and what pilots decided."""
     extra_messages: tuple[str, ...] = dataclasses.field(default=(), kw_only=True)
 
     @property
@@ -59,13 +58,18 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def findings(self) -> Findings:
-        """What speaks for or against the estimate."""
+        """All that speaks for or against the estimate."""
         return {}
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of pilots, and of the runs."""
+        """The costs of pilots and of the runs."""
         return {"pilot": self.plan.cost}
+
+    @functools.cached_property
+    def stages(self) -> dict[str, Cost]:
+        """The costs of all stages, by their names for people."""
+        return self.costs
 
     @property
     def is_low(self) -> bool:
@@ -74,17 +78,22 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def problem(self) -> "Problem | None":
-        """What was sampled, where it is known: the way from states to parameters."""
+        """The problem that was sampled, where it is known: the way from states to parameters."""
         return self.plan.problem
 
     @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.plan.request.method
+
+    @property
     def model(self) -> str:
-        """What the model is called."""
+        """The name of the model."""
         return self.plan.model
 
     @property
     def base(self) -> str:
-        """The base, by name."""
+        """The name of the base."""
         return self.plan.base
 
     @property
@@ -94,12 +103,12 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def seed(self) -> int:
-        """Of all random bits."""
+        """The seed of all random bits."""
         return self.plan.request.seed
 
     @property
     def exact_log_z(self) -> float | None:
-        """Where it is known: recorded in the file, or found in no time."""
+        """The exact value where it is known: recorded in the file, or found in no time."""
         return self.plan.exact_log_z
 
     @property
@@ -114,9 +123,8 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What to know, as data: findings, text such as that a disk is full, and advice."""
-        advice = advice_of(self)
-        extra = dict.fromkeys((*self._run_messages(), *self.extra_messages))
+        """Findings, text such as that a disk is full, and advice, as data."""
+        advice, extra = advice_of(self), dict.fromkeys(self.extra_messages)
         return (*self.findings.values(), *extra, *([advice] if advice.remedies else []))
 
     @functools.cached_property
@@ -158,7 +166,7 @@ class AbstractEstimate(Judged, Result):
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What is needed to make this number again."""
+        """A record of all that is needed to make this number again."""
         return self.plan.to_dict()
 
     def with_message(self, message: str) -> Self:
@@ -166,119 +174,79 @@ class AbstractEstimate(Judged, Result):
         return dataclasses.replace(self, extra_messages=(*self.extra_messages, message))
 
     def sheet(self) -> Sheet:
-        """Return what it shows; a subclass adds a table and curves."""
-        headline = ("log Z", with_error(self.log_z, self.std_err))
-        exact = self.exact_log_z
-        rows = [("model", self.model), headline, ("95 % interval", interval_text(self.interval()))]
+        """Return what it shows."""
+        return self._sheet()
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return what its page shows below the result."""
+        return self._sections()
+
+    def _sheet(
+        self,
+        rows: Sequence[Row] = (),
+        record: Mapping[str, Any] | None = None,
+        *,
+        meanings: Mapping[Status, str] = _MEANINGS,
+        **more: Any,
+    ) -> Sheet:
+        """Return a sheet with rows, JSON values and words for the status that a method has of its own."""
+        headline, exact = ("log Z", with_error(self.log_z, self.std_err)), self.exact_log_z
+        first = [("model", self.model), headline, ("95 % interval", interval_text(self.interval()))]
         if exact is not None:
             gap = self.log_z - exact
             known = 0 < self.std_err < np.inf
             errors = f", {abs(gap) / self.std_err:.1f} standard errors" if known else ""
-            rows.append(("exact log Z", f"{exact:.4f} (off by {gap:+.4f}{errors})"))
+            first.append(("exact log Z", f"{exact:.4f} (off by {gap:+.4f}{errors})"))
         counts = {self.moves: self.sweeps, "evaluations": self.evaluations or {}}
         spent = [f"{sum(one.values()):,} {name}" for name, one in counts.items() if one]
-        rows += [
-            *self._own_rows(),
-            (
-                self.base_name,
-                f"{self.base}, {self.marginal} marginal" if self.marginal else self.base,
-            ),
+        base = f"{self.base}, {self.marginal} marginal" if self.marginal else self.base
+        last = [
+            (self.base_name, base),
             ("seed", str(self.seed)),
             ("cost", ", ".join([*spent, f"{self.seconds:.1f} s"])),
             ("status", self.status_in_words),
         ]
+        names = "base seed exact_log_z sweeps seconds"
+        names += "" if self.evaluations is None else " evaluations"
+        known = record_of(self, "model method log_z std_err interval")
         return Sheet(
             name=type(self).__name__,
             title=f"log Z of {self.model}",
             headline=headline,
-            rows=rows,
+            rows=[*first, *rows, *last],
             status=self.status,
-            meaning=self._meanings()[self.status],
+            meaning=meanings[self.status],
             notes=self.notes,
             next_command=next_command(self),
-            record=self._record(),
+            record={**known, **(record or {}), **record_of(self, names)},
+            **more,
         )
 
-    def sections(self) -> tuple[Section, ...]:
-        """Return what its page shows below the result."""
+    def _sections(self, *own: Section, provenance: Sequence[Row] = ()) -> tuple[Section, ...]:
+        """Return the sections of a method, and what every page shows below them."""
         plan, name = self.plan, self.base_name
         rows = [
             ("model", plan.source or self.model),
             ("model digest", plan.model_digest),
             (name, self.base),
             (f"{name} digest", plan.base_digest or "none"),
-            *self._own_provenance(),
+            *provenance,
             ("seed", str(self.seed)),
         ]
-        return (
-            *self._own_sections(),
-            Section("Cost", [self._cost_table()]),
-            *reproduction_sections(plan.request, plan.versions, dict(rows)),
-        )
+        reproduction = reproduction_sections(plan.request, plan.versions, dict(rows))
+        return (*own, Section("Cost", [self._cost_table()]), *reproduction)
 
     def _cost_table(self) -> Table:
-        costs = self._stage_costs()
-        costs["all"] = sum(costs.values(), Cost())
-        is_counted = self.evaluations is not None
-        headings = ["part", self.moves, *(["evaluations"] if is_counted else []), "seconds"]
-        rows = [
-            [
-                name,
-                f"{cost.sweeps:,}",
-                *([f"{cost.evaluations:,}"] if is_counted else []),
-                f"{cost.seconds:.1f}",
-            ]
-            for name, cost in costs.items()
-        ]
-        return Table(rows, headings)
-
-    def _record(self) -> dict[str, Any]:
-        """Return the estimate as JSON values."""
-        evaluations = {} if self.evaluations is None else {"evaluations": self.evaluations}
-        return {
-            "model": self.model,
-            "method": self.plan.request.method,
-            "log_z": finite_or_none(self.log_z),
-            "std_err": finite_or_none(self.std_err),
-            "interval": [finite_or_none(bound) for bound in self.interval()],
-            **self._own_record(),
-            "base": self.base,
-            "seed": self.seed,
-            "exact_log_z": self.exact_log_z,
-            "sweeps": self.sweeps,
-            **evaluations,
-            "seconds": self.seconds,
+        stages = {**self.stages, "all": sum(self.stages.values(), Cost())}
+        columns = {
+            "part": list(stages),
+            self.moves: [f"{cost.sweeps:,}" for cost in stages.values()],
+            "evaluations": [f"{cost.evaluations:,}" for cost in stages.values()],
+            "seconds": [f"{cost.seconds:.1f}" for cost in stages.values()],
         }
-
-    # what a subclass may add
-
-    def _meanings(self) -> Mapping[Status, str]:
-        """Return what each status says of this number."""
-        return _MEANINGS
-
-    def _run_messages(self) -> Sequence[str]:
-        """Return what runs had to say, such as that a disk is full."""
-        return ()
-
-    def _own_rows(self) -> Sequence[Row]:
-        """Return rows between the interval and the base."""
-        return ()
-
-    def _own_record(self) -> dict[str, Any]:
-        """Return JSON values beside those of every estimate."""
-        return {}
-
-    def _own_sections(self) -> Sequence[Section]:
-        """Return sections between the result and its cost."""
-        return ()
-
-    def _own_provenance(self) -> Sequence[Row]:
-        """Return rows of the provenance."""
-        return ()
-
-    def _stage_costs(self) -> dict[str, Cost]:
-        """Return the cost of every stage, for the page."""
-        return dict(self.costs)
+        if self.evaluations is None:
+            del columns["evaluations"]
+        return Table(list(zip(*columns.values(), strict=True)), list(columns))
 
 
 def reproduction_sections(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from annealz.core.numerics import finite_or_none
 from annealz.core.weights import effective_sample_size, resample
 from annealz.diagnostics.sheet import Result, Sheet, Table
 from annealz.diagnostics.status import Judged, Status
@@ -35,18 +36,11 @@ __all__ = ["Mean", "Posterior", "posterior_of"]
 
 _MOST_ROWS = 40  # that are shown
 _UNRELIABLE = "the estimate that these draws come from is unreliable, and so are they."
+Function = Callable[[Mapping[str, np.ndarray]], Any]
 
 
 class Mean(NamedTuple):
-    """A posterior mean and its Monte Carlo standard error: numbers, or arrays of one shape.
-
-    Examples
-    --------
-    >>> import annealz
-    >>> mean = annealz.Mean(value=1.5, std_err=0.1)
-    >>> mean.value, mean.std_err
-    (1.5, 0.1)
-    """
+    """A posterior mean and its Monte Carlo standard error: numbers, or arrays of one shape."""
 
     value: Any
     std_err: Any
@@ -58,7 +52,7 @@ class Posterior(Judged, Result):
 
     Parameters
     ----------
-    names : of the parameters, in the order in which they are shown
+    names : the parameters, in the order in which they are shown
     values : {name: (draws, ...)}
     log_weights : (draws,), up to a constant
     status : unreliable where the estimate is that they come from
@@ -69,21 +63,16 @@ class Posterior(Judged, Result):
     >>> import annealz
     >>> import jax.numpy as jnp
     >>> model = annealz.LogDensity(lambda x: -0.5 * jnp.sum((x - 1) ** 2), dim=2)
-    >>> estimate = annealz.estimate_log_z(
-    ...     model,
-    ...     base="standard",
-    ...     kernel=annealz.HAIS(step_size=0.5),
-    ...     schedule="linear",
-    ...     num_steps=50,
-    ...     num_chains=50,
-    ... )
+    >>> options = {"schedule": "linear", "num_steps": 50, "num_chains": 50, "base": "standard"}
+    >>> estimate = annealz.estimate_log_z(model, kernel=annealz.HAIS(step_size=0.5), **options)
     >>> posterior = estimate.posterior
     >>> posterior.names, posterior.values["x"].shape, 10 < posterior.ess <= 50
     (('x',), (50, 2), True)
     >>> mean = posterior.expectation("x")
     >>> bool((abs(mean.value - 1) < 5 * mean.std_err).all())
     True
-    >>> posterior.expectation(lambda values: values["x"].max(1)).value > mean.value.max()
+    >>> largest = posterior.expectation(lambda values: values["x"].max(1))
+    >>> bool(largest.value > mean.value.max())
     True
     >>> posterior.resampled(20, seed=1)["x"].shape
     (20, 2)
@@ -97,7 +86,7 @@ class Posterior(Judged, Result):
 
     @property
     def num_draws(self) -> int:
-        """As many as chains."""
+        """The number of draws, that of chains."""
         return self.log_weights.size
 
     @property
@@ -113,43 +102,38 @@ class Posterior(Judged, Result):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know before the draws are used."""
+        """A warning where the estimate is unreliable."""
         return () if self.status is Status.OK else (_UNRELIABLE,)
 
-    def expectation(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> Mean:
-        """The posterior mean of a parameter, or of a function of all of them, with its error.
+    def expectation(self, what: str | Function) -> Mean:
+        """Return the posterior mean of a parameter, or of a function of all of them, with its error.
 
         A function is called once, with {name: (draws, ...)}, and returns (draws, ...).
         """
-        rows = self._rows(what)
-        weights = self._broad(rows)
-        mean = (weights * rows).sum(0)
-        return Mean(_number(mean), _number(self._std_err(weights * (rows - mean))))
+        mean, gaps, weights = self._centred(what)
+        return Mean(_number(mean), _number(self._std_err(weights * gaps)))
 
-    def std_dev(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> Any:
-        """The posterior standard deviation of the same."""
-        rows = self._rows(what)
-        weights = self._broad(rows)
-        mean = (weights * rows).sum(0)
-        return _number(np.sqrt((weights * (rows - mean) ** 2).sum(0)))
+    def std_dev(self, what: str | Function) -> Any:
+        """Return the posterior standard deviation of the same."""
+        _, gaps, weights = self._centred(what)
+        return _number(np.sqrt((weights * gaps**2).sum(0)))
 
     def resampled(self, num_draws: int | None = None, seed: int = 0) -> dict[str, np.ndarray]:
-        """{name: (num_draws, ...)} of equal weight, by default as many as there are chains.
+        """Return {name: (num_draws, ...)} of equal weight, by default as many as there are chains.
 
         Copies of one draw lie next to each other, and are not independent: `ess` does not grow.
         """
         if num_draws is not None and num_draws < 1:
             raise ValueError(f"num_draws must be at least 1, got {num_draws}.")
-        generator = np.random.default_rng(seed)
-        chosen = resample(self.log_weights, generator, num_draws)
+        chosen = resample(self.log_weights, np.random.default_rng(seed), num_draws)
         return {name: self.values[name][chosen] for name in self.names}
 
     def table(self) -> Table:
         """Return a row for every number: its mean with the error, and the standard deviation."""
         rows: list[tuple[str, ...]] = []
         for name in self.names:
-            mean, spread = self.expectation(name), np.asarray(self.std_dev(name))
-            value, error = np.asarray(mean.value), np.asarray(mean.std_err)
+            value, error = map(np.asarray, self.expectation(name))
+            spread = np.asarray(self.std_dev(name))
             for index in np.ndindex(value.shape):
                 label = f"{name}[{', '.join(map(str, index))}]" if index else name
                 digits = _digits(float(error[index]))
@@ -160,13 +144,12 @@ class Posterior(Judged, Result):
     def sheet(self) -> Sheet:
         """Return what it shows: the first numbers, and how many there are more."""
         table = self.table()
-        rows = list(table.rows[:_MOST_ROWS])
-        if len(table.rows) > _MOST_ROWS:
-            rows.append(("…", f"{len(table.rows) - _MOST_ROWS:,} more", "", ""))
         headline = ("posterior", f"{self.num_draws:,} weighted draws, ESS {self.ess:.1f}")
+        rows, num_more = list(table.rows[:_MOST_ROWS]), len(table.rows) - _MOST_ROWS
+        if num_more > 0:
+            rows.append(("…", f"{num_more:,} more", "", ""))
         return Sheet(
             name="Posterior",
-            title="Posterior",
             headline=headline,
             rows=[headline, ("status", self.status.value)],
             status=self.status,
@@ -175,46 +158,47 @@ class Posterior(Judged, Result):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """{name: mean, its error, the standard deviation} as JSON values."""
-        found = {}
+        """Return {name: mean, its error, the standard deviation} as JSON values."""
+        record = {}
         for name in self.names:
-            mean, spread = self.expectation(name), self.std_dev(name)
-            parts = {"mean": mean.value, "std_err": mean.std_err, "std_dev": spread}
-            found[name] = {key: _as_json(part) for key, part in parts.items()}
-        return found
+            mean, std_err = self.expectation(name)
+            parts = {"mean": mean, "std_err": std_err, "std_dev": self.std_dev(name)}
+            record[name] = {key: _as_json(np.asarray(part)) for key, part in parts.items()}
+        return record
 
-    def _rows(self, what: str | Callable[[Mapping[str, np.ndarray]], Any]) -> np.ndarray:
-        """(draws, ...) of a name or a function; those of no weight, which may be infinite, as zeros."""
+    def _centred(self, what: str | Function) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the mean of a name or a function, the distances from it, and weights of their shape.
+
+        Draws of no weight, which may be infinite, count as zeros.
+        """
         if isinstance(what, str):
             if what not in self.values:
                 raise ValueError(
                     f"expectation must name a parameter, got {what!r}: choose one of "
                     f"{', '.join(self.names)}, or give a function of them."
                 )
-            found = self.values[what]
+            given = self.values[what]
         elif callable(what):
-            found = what(self.values)
+            given = what(self.values)
         else:
             raise ValueError(
                 "expectation takes the name of a parameter or a function of all of them, got "
                 f"{type(what).__name__}."
             )
-        rows = np.asarray(found, np.float64)
+        rows = np.asarray(given, np.float64)
         if rows.shape[:1] != (self.num_draws,):
             raise ValueError(
                 f"the function must return one value per draw, {self.num_draws} of them first, got shape "
                 f"{rows.shape}: it is called once, with all draws of every parameter."
             )
-        return np.where(self._broad(rows) > 0, rows, 0.0)
-
-    def _broad(self, rows: np.ndarray) -> np.ndarray:
-        """The weights, in a shape that multiplies rows (draws, ...)."""
-        return self.weights.reshape(-1, *[1] * (rows.ndim - 1))
+        weights = self.weights.reshape(-1, *[1] * (rows.ndim - 1))
+        rows = np.where(weights > 0, rows, 0.0)
+        mean = (weights * rows).sum(0)
+        return mean, rows - mean, weights
 
     def _std_err(self, parts: np.ndarray) -> np.ndarray:
-        """Of the mean, from W_i (g_i - mean) of every draw."""
-        size = self.island_size or 1
-        groups = parts.reshape(-1, size, *parts.shape[1:]).sum(1)
+        """Return the error of a mean, from W_i (g_i - mean) of every draw."""
+        groups = parts.reshape(-1, self.island_size or 1, *parts.shape[1:]).sum(1)
         count = len(groups)
         if count < 2:
             return np.full(parts.shape[1:], np.inf)
@@ -222,7 +206,7 @@ class Posterior(Judged, Result):
 
 
 def posterior_of(problem: "Problem", run: "Run", status: Status) -> Posterior | None:
-    """Where the chains of a forward run ended; None of a model whose variables have no names."""
+    """Return the states where a forward run ended; None of a model whose variables have no names."""
     parameters = getattr(problem.model, "parameters", None)
     if parameters is None:
         return None
@@ -232,19 +216,19 @@ def posterior_of(problem: "Problem", run: "Run", status: Status) -> Posterior | 
 
 
 def _digits(error: float) -> int:
-    """Decimals that show two digits of an error."""
+    """Return the decimals that show two digits of an error."""
     if not 0 < error < np.inf:
         return 4
     return int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
 
 
+def _as_json(values: np.ndarray) -> Any:
+    """Return numbers or lists of them, None for what is not finite."""
+    if values.ndim:
+        return [_as_json(part) for part in values]
+    return finite_or_none(float(values))
+
+
 def _number(value: np.ndarray) -> Any:
-    """A plain number instead of an array of none."""
+    """Return a plain number instead of an array without axes."""
     return float(value) if np.ndim(value) == 0 else value
-
-
-def _as_json(value: Any) -> Any:
-    """Numbers and lists; None for what is not finite."""
-    if np.ndim(value):
-        return [_as_json(part) for part in value]
-    return float(value) if np.isfinite(value) else None

@@ -76,7 +76,7 @@ def check_examples(data: np.ndarray, model: AbstractModel, name: str = "data") -
 
 
 def _check_states(rows: np.ndarray, name: str, num_states: int) -> None:
-    """Refuse values that are no states, counted from 0."""
+    """Refuse values other than states, which are counted from 0."""
     wrong = (rows < 0) | (rows >= num_states) | (rows != np.floor(rows))
     if not wrong.any():
         return

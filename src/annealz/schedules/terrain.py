@@ -109,7 +109,7 @@ class Terrain(Shown):
             raise ValueError("terrain tau must be positive.")
 
     def smoothed(self, width: float | None = None) -> "Terrain":
-        """The same terrain with log g convolved by a Gaussian of this width in beta.
+        """Return the terrain with log g convolved by a Gaussian of this width in beta.
 
         By default the width that minimises Mallows' C_p, mean (log g - smooth)^2 + 2 s^2 trace / n, with
         the noise s^2 = mean of 2 / ESS.
@@ -129,7 +129,7 @@ class Terrain(Shown):
     def on_grid(
         self, num_points: int = 2001, *, with_memory: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends.
+        """Return (betas from 0 to 1, g): log g interpolated, and continued as a constant to both ends.
 
         With memory, g tau.
         """
@@ -186,7 +186,7 @@ class Terrain(Shown):
         return float(np.trapezoid(np.sqrt(g), grid)) ** 2
 
     def cost(self, betas: np.ndarray) -> float:
-        """J of a schedule: K sum_k (beta_k - beta_{k-1}) ∫ g over the step."""
+        """Return J of a schedule: K sum_k (beta_k - beta_{k-1}) ∫ g over the step."""
         grid, g = self.on_grid()
         areas = np.concatenate([[0], np.cumsum((g[1:] + g[:-1]) / 2 * np.diff(grid))])
         steps = np.diff(betas)
@@ -215,7 +215,7 @@ class Terrain(Shown):
             raise ValueError(f"{path} holds a damaged terrain: {told(error)}.") from error
 
     def to_record(self) -> dict[str, Any]:
-        """The same as JSON values, which keep every bit."""
+        """Return JSON values, which keep every bit."""
         columns = {name: getattr(self, name).tolist() for name in self._columns}
         return columns | {
             "sweeps": self.sweeps,
@@ -225,32 +225,32 @@ class Terrain(Shown):
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
-        """The terrain of such a record."""
+        """Return the terrain of such a record."""
         try:
             return cls(**TERRAIN.check(record))
         except TypeError as error:  # of names that it does not have, or lacks
             raise ValueError(f"its terrain is damaged: {told(error)}") from error
 
     def plot(self):
-        """Mean and variance of the slope, and its tau or the pilot's ESS: a matplotlib figure."""
+        """Draw mean and variance of the slope, and its tau or the pilot's ESS; return the figure."""
         from annealz.views.plots import plot_terrain
 
         return plot_terrain(self)
 
     def plot_mean(self, ax=None):
-        """Mean of the slope against beta; returns the matplotlib axes."""
+        """Draw the mean of the slope against beta; return the matplotlib axes."""
         from annealz.views.plots import plot_mean
 
         return plot_mean(self, ax)
 
     def plot_variance(self, ax=None):
-        """Variance g of the slope against beta, raw and smoothed; returns the matplotlib axes."""
+        """Draw the variance g of the slope against beta, raw and smoothed; return the matplotlib axes."""
         from annealz.views.plots import plot_variance
 
         return plot_variance(self, ax)
 
     def plot_tau(self, ax=None):
-        """Autocorrelation time of the slope against beta; returns the matplotlib axes."""
+        """Draw the autocorrelation time of the slope against beta; return the matplotlib axes."""
         from annealz.views.plots import plot_tau
 
         return plot_tau(self, ax)
@@ -278,7 +278,7 @@ class Terrain(Shown):
 
 
 def terrain_of(run: "Run") -> Terrain:
-    """What a forward run saw of the path, with on-the-fly weights, at its recorded steps."""
+    """Return what a forward run saw of the path, with on-the-fly weights, at its recorded steps."""
     trace = run.trace
     kept = np.diff(trace.betas, prepend=-1) >= _LEAST_SPACING  # some may be equal in float32
     return Terrain(
@@ -291,7 +291,7 @@ def terrain_of(run: "Run") -> Terrain:
 
 
 def _convolve(values: np.ndarray, width: float) -> tuple[np.ndarray, float]:
-    """Gaussian smoothing of this width in points, and the mean weight of a point in its own average.
+    """Smooth by a Gaussian of this width in points; return also the mean weight of a point in its mean.
 
     At each point a line is fitted under the Gaussian's weights: inside that is the plain convolution,
     and near the ends, where half of the Gaussian is missing, slopes are kept.

@@ -1,1 +1,1 @@
-"""What people see: plots, pages, tables, live displays, and the command line."""
+"""Views of results: text, HTML, pages, figures, trees, and live progress."""

@@ -33,124 +33,115 @@ if TYPE_CHECKING:
 
 __all__ = ["estimate_tree"]
 
-_NATS, _CHAINS, _ONE = "nats", "chains", "1"
+_DRAWS, _RECORDS = ("chain", "draw"), ("record",)
+_NATS, _SQUARED, _CHAINS, _ONE = "nats", "nats^2", "chains", "1"
+Group = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+"""Variables, coordinates and attributes."""
 
 
 def estimate_tree(estimate: Estimate) -> xr.DataTree:
     """Return all that an estimate holds; of the states of its chains what is the posterior of a density."""
     xarray = need("xarray", "trees are made", "notebook")
-    posterior = estimate.posterior
-    groups = {
-        "/": xarray.Dataset(attrs=_attributes(estimate)),
-        **({} if posterior is None else _posterior_groups(xarray, posterior, estimate.seed)),
-        **_run_groups(xarray, estimate.run, ""),
-        "schedule": xarray.Dataset(
-            {"beta": ("step", estimate.schedule.betas, {"units": _ONE})},
-            coords={"step": np.arange(estimate.num_steps + 1)},
-            attrs={"name": estimate.schedule.name, "digest": estimate.schedule.digest},
+    posterior, reverse, schedule = estimate.posterior, estimate.reverse, estimate.schedule
+    names = {"name": schedule.name, "digest": schedule.digest}
+    groups: dict[str, Group] = {
+        "/": ({}, {}, _attributes(estimate)),
+        **({} if posterior is None else _posterior_groups(posterior, estimate.seed)),
+        **_run_groups(estimate.run, ""),
+        "schedule": (
+            {"beta": _variable(("step",), schedule.betas, _ONE)},
+            {"step": np.arange(estimate.num_steps + 1)},
+            names,
         ),
-        "diagnostics": _diagnostics(xarray, estimate),
+        "diagnostics": _diagnostics(estimate),
+        **({} if reverse is None else _run_groups(reverse, "reverse_")),
     }
-    if estimate.reverse is not None:
-        groups |= _run_groups(xarray, estimate.reverse, "reverse_")
-    return xarray.DataTree.from_dict(groups, name="annealz")
+    sets = {name: xarray.Dataset(*group) for name, group in groups.items()}
+    return xarray.DataTree.from_dict(sets, name="annealz")
 
 
-def _posterior_groups(xarray: Any, posterior: Posterior, seed: int) -> dict[str, Any]:
-    count = posterior.num_draws
-    coordinates = {"chain": [0], "draw": np.arange(count)}
+def _variable(dims: tuple[str, ...], values: Any, unit: str = "", name: str = "") -> Any:
+    """Return a variable of the tree; its further axes are named after it."""
+    further = (f"{name}_dim_{i}" for i in range(np.ndim(values) - len(dims)))
+    return (*dims, *further), values, {"units": unit} if unit else {}
+
+
+def _posterior_groups(posterior: Posterior, seed: int) -> dict[str, Group]:
+    coordinates = {"chain": [0], "draw": np.arange(posterior.num_draws)}
     attributes = {"status": posterior.status.value, "ess": posterior.ess}
 
     def variables(values: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        found = {}
-        for parameter in posterior.names:
-            name, array = parameter.replace("/", "_"), values[parameter]
-            dims = ("chain", "draw", *(f"{name}_dim_{i}" for i in range(array.ndim - 1)))
-            found[name] = (dims, array[None])
-        return found
+        names = {parameter: _name(parameter) for parameter in posterior.names}
+        return {new: _variable(_DRAWS, values[old][None], "", new) for old, new in names.items()}
 
-    own = variables(posterior.values)
-    own["log_weight"] = (("chain", "draw"), posterior.log_weights[None], {"units": _NATS})
+    log_weight = _variable(_DRAWS, posterior.log_weights[None], _NATS)
+    own = variables(posterior.values) | {"log_weight": log_weight}
     return {
-        "posterior": xarray.Dataset(
-            variables(posterior.resampled(seed=seed)), coords=coordinates, attrs=attributes
-        ),
-        "posterior_weighted": xarray.Dataset(own, coords=coordinates, attrs=attributes),
+        "posterior": (variables(posterior.resampled(seed=seed)), coordinates, attributes),
+        "posterior_weighted": (own, coordinates, attributes),
     }
 
 
-def _run_groups(xarray: Any, run: Run, prefix: str) -> dict[str, Any]:
+def _run_groups(run: Run, prefix: str) -> dict[str, Group]:
     trace = run.trace
-    sample_dims = ("chain", "draw")
     samples = {
-        "log_weight": (sample_dims, run.log_weights[None], {"units": _NATS}),
-        "weight": (sample_dims, run.shares[None], {"units": _ONE}),
+        "log_weight": _variable(_DRAWS, run.log_weights[None], _NATS),
+        "weight": _variable(_DRAWS, run.shares[None], _ONE),
     }
     if run.island_size is not None:
         islands = np.arange(run.num_chains) // run.island_size
-        samples["island"] = (sample_dims, islands[None], {"units": _ONE})
-    coordinates = {"chain": [0], "draw": np.arange(run.num_chains)}
-    variables: dict[str, Any] = {
-        "log_z": ("record", trace.log_z, {"units": _NATS}),
-        "ess": ("record", trace.ess, {"units": _CHAINS}),
+        samples["island"] = _variable(_DRAWS, islands[None], _ONE)
+    records = {
+        "log_z": _variable(_RECORDS, trace.log_z, _NATS),
+        "ess": _variable(_RECORDS, trace.ess, _CHAINS),
     }
     for observed, mean in trace.means.items():
-        name = observed.replace("/", "_")  # which would be a path in the tree
-        dims = ("record", *(f"{name}_dim_{i}" for i in range(mean.ndim - 1)))
-        unit = {"units": _NATS} if name == "slope" else {}
-        squared = {"units": f"{_NATS}^2"} if name == "slope" else {}
-        variables[f"{name}_mean"] = (dims, mean, unit)
-        variables[f"{name}_variance"] = (dims, trace.variances[observed], squared)
-    beside = {
-        "step": ("record", trace.steps, {"units": "steps"}),
-        "beta": ("record", trace.betas, {"units": _ONE}),
+        name, variance = _name(observed), trace.variances[observed]
+        units = (_NATS, _SQUARED) if name == "slope" else ("", "")
+        records[f"{name}_mean"] = _variable(_RECORDS, mean, units[0], name)
+        records[f"{name}_variance"] = _variable(_RECORDS, variance, units[1], name)
+    places = {
+        "step": _variable(_RECORDS, trace.steps, "steps"),
+        "beta": _variable(_RECORDS, trace.betas, _ONE),
     }
     return {
-        f"{prefix}sample_stats": xarray.Dataset(samples, coords=coordinates),
-        f"{prefix}annealing": xarray.Dataset(variables, coords=beside),
+        f"{prefix}sample_stats": (samples, {"chain": [0], "draw": np.arange(run.num_chains)}, {}),
+        f"{prefix}annealing": (records, places, {}),
     }
 
 
-def _diagnostics(xarray: Any, estimate: Estimate) -> Any:
-    values = {
+def _name(given: str) -> str:
+    """Return a name without slashes, which would be paths in the tree."""
+    return given.replace("/", "_")
+
+
+def _diagnostics(estimate: Estimate) -> Group:
+    numbers = {
         "log_z": (estimate.log_z, _NATS),
         "std_err": (estimate.std_err, _NATS),
         "ess": (estimate.ess, _CHAINS),
     }
-    if not isinstance(estimate.judgement, IslandJudgement):
-        values |= {
-            "pareto_k": (estimate.judgement.pareto_k, _ONE),
-            "log_weight_variance": (estimate.judgement.variance, f"{_NATS}^2"),
-        }
-    if estimate.two_sided is not None:
-        log_z0, sides = estimate.run.log_z0, estimate.two_sided
-        values |= {
-            "lower_bound": (log_z0 + sides.lower, _NATS),
-            "upper_bound": (log_z0 + sides.upper, _NATS),
-            "overlap": (sides.overlap, _ONE),
-        }
-    variables: dict[str, Any] = {
-        name: ((), value, {"units": unit}) for name, (value, unit) in values.items()
-    }
+    judgement, sides = estimate.judgement, estimate.two_sided
+    if not isinstance(judgement, IslandJudgement):
+        numbers["pareto_k"] = judgement.pareto_k, _ONE
+        numbers["log_weight_variance"] = judgement.variance, _SQUARED
+    if sides is not None:
+        log_z0 = estimate.run.log_z0
+        numbers["lower_bound"] = log_z0 + sides.lower, _NATS
+        numbers["upper_bound"] = log_z0 + sides.upper, _NATS
+        numbers["overlap"] = sides.overlap, _ONE
+    variables = {name: _variable((), *number) for name, number in numbers.items()}
     variables["interval"] = ("bound", list(estimate.interval()), {"units": _NATS, "level": 0.95})
-    return xarray.Dataset(variables, coords={"bound": ["low", "high"]})
+    return variables, {"bound": ["low", "high"]}, {}
 
 
 def _attributes(estimate: Estimate) -> dict[str, Any]:
     """Return what a file can hold: numbers and words."""
-    known = {} if estimate.exact_log_z is None else {"exact_log_z": estimate.exact_log_z}
+    record = estimate.to_dict().items()
     return {
-        "model": estimate.model,
-        "status": estimate.status.value,
+        **{name: value for name, value in record if isinstance(value, str | int | float)},
+        **{f"{name}_sweeps": count for name, count in estimate.sweeps.items()},
         "messages": "\n".join(estimate.messages),
-        **known,
-        "base": estimate.base,
-        "schedule": estimate.schedule.name,
-        "seed": estimate.seed,
-        "num_steps": estimate.num_steps,
-        "num_chains": estimate.num_chains,
-        "pilot_sweeps": estimate.sweeps["pilot"],
-        "main_sweeps": estimate.sweeps["main"],
         "sampling_time": estimate.seconds,
         "inference_library": "annealz",
         "inference_library_version": estimate.plan.versions["annealz"],

@@ -20,7 +20,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from annealz.methods.settings import AnnealSettings
 from safetensors.numpy import save
 from scipy.io import savemat
 
@@ -28,14 +27,14 @@ import annealz
 from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
 from annealz.io.archive import load_archive, pack_archive
 from annealz.io.records import digest_record, load_record
+from annealz.methods.annealing.plan import AnnealingPlan
 from annealz.models.formats.load import load_trajectory, read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.testing import random_rbm
 from annealz.training.data.array import read_data
-from annealz.training.data.source import DataSource
-from annealz.training.job import TRAINING
+from annealz.training.job import TrainingPlan
 from support.places import FIXTURES
 
 QUICK, ALL = 500, 20_000
@@ -94,16 +93,12 @@ def seeds() -> dict:
     betas = np.linspace(0, 1, 5)
     terrain = Terrain(betas, betas, betas + 1, betas + 5, 3, 0.5, {"a": 1}, tau=betas + 1)
     schedule = Schedule(SCHEDULE.betas, "linear", {"a": [1]}, terrain)
-    settings = {
-        "model": "a",
-        "model_digest": "b",
-        "source": None,
-        "base": "uniform",
-        "marginal": None,
-    }
+    options = {"schedule": "linear", "num_steps": 4, "num_chains": 8, "second_opinion": False}
+    plan = annealz.estimate_log_z(rbm, base="uniform", **options).plan.to_dict()
     training = {
         "settings": {"num_hidden": 3, "algorithm": "pcd", "learning_rate": 0.1, "seed": 0},
-        "data": {"name": "a", "kind": "file", "path": "a.npy", "digest": "c"},
+        "data": {"name": "a", "kind": "file", "path": "a.npy"},
+        "data_digest": "c",
         "file": "a.npz",
         "series": None,
         "checkpoint_seconds": 1.0,
@@ -118,7 +113,7 @@ def seeds() -> dict:
             {"kind": "terrain", "sweeps": 3, "seconds": 0.5, "provenance": {}},
         ),
         "schedule": json.loads(saved(schedule.save)),
-        "records": [{**settings, "given": {"path": False}}, training],
+        "records": [plan, training],
         "trainings": [(FIXTURES / f"rbms-{n}.h5").read_bytes() for n in ("binary", "potts")],
     }
 
@@ -454,13 +449,8 @@ def record(fate: Fate, path: Path):
         content["digest"] = digest_record({k: v for k, v in content.items() if k != "digest"})
     path.write_bytes(fate.text(content))
 
-    def read(file: Path):
-        found = load_record(file)
-        if not is_training:
-            return AnnealSettings.read(found, file)
-        return DataSource.from_dict(TRAINING.check(found, file)["data"])
-
-    return read
+    kind = TrainingPlan if is_training else AnnealingPlan
+    return lambda file: kind.read(load_record(file), file)
 
 
 def data(fate: Fate, path: Path):

@@ -7,10 +7,10 @@ import importlib
 
 import numpy as np
 import pytest
-from annealz.engine.blocks import check_start
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.engine.anneal import anneal
+from annealz.engine.blocks import check_start
 from annealz.engine.gpu import choose_fused, cuda
 from annealz.engine.gpu.chain_steps import num_threads
 from annealz.engine.gpu.lattice import LatticeSteps

@@ -22,7 +22,7 @@ import annealz
 from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.diagnostics.exchange import judge_exchange
-from annealz.diagnostics.findings import Kind
+from annealz.diagnostics.findings import Kind, in_python
 from annealz.diagnostics.status import Status
 from annealz.kernels import BlockGibbs
 from annealz.methods.exchange import advance as device
@@ -296,7 +296,7 @@ def test_verdicts():
     generator = np.random.default_rng(0)
     v, w, u = generator.normal(0, 1, (3, 32))
     good = a_round(v, [w, u])
-    assert not judge_exchange((a_round(w), good)).findings
+    assert not judge_exchange((a_round(w), good))
     for rounds, kind in (
         ((a_round(w), a_round(v, [w, u], trips=0)), Kind.NO_ROUND_TRIPS),
         ((a_round(w), a_round(v, [w, u + 2])), Kind.UNEQUAL_HALVES),
@@ -304,10 +304,10 @@ def test_verdicts():
         ((a_round(w), a_round(v, [w, w + 0.5 * u])), Kind.ENSEMBLES_REMEMBER),
     ):
         found = judge_exchange(rounds)
-        assert list(found.findings) == [kind]
-        assert found.status is Status.UNRELIABLE
-        assert "more sweeps" in found.messages[0]
-    few = dict(judge_exchange((a_round(w), a_round(v, [w, u], trips=1))).findings)
+        assert list(found) == [kind]
+        assert kind.is_fatal
+        assert "more sweeps" in found[kind].in_words(in_python)
+    few = judge_exchange((a_round(w), a_round(v, [w, u], trips=1)))
     assert list(few) == [Kind.FEW_ROUND_TRIPS]
 
 

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from annealz.engine.blocks import check_start
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.products import BinaryProduct
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
+from annealz.engine.blocks import check_start
 from annealz.engine.gpu import choose_fused, cuda
 from annealz.engine.gpu.chunk import Chains, Span, largest_field
 from annealz.engine.gpu.integers import signed_bytes

@@ -16,12 +16,8 @@ from annealz.diagnostics.ancestry import kinship, related_bar, related_std_err
 from annealz.diagnostics.bar import bar
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.findings import Finding, Kind, by_kind
-from annealz.diagnostics.stated import stated_std_err
 from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import judge_two_sided
-from annealz.engine.run import Runs
-from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
-from annealz.methods.annealing.diagnose import diagnose
 from support.work import gaussian_work
 
 CHAINS, SPREAD = 300, 0.5
@@ -226,16 +222,3 @@ def test_a_folder_keeps_ancestors_and_verdict(ferromagnet):
     assert again.reverse.ancestors is not None
     assert np.array_equal(again.reverse.ancestors, estimate.reverse.ancestors)
     assert again.to_dict() == estimate.to_dict()
-
-
-def test_old_files_without_ancestors_keep_the_forward_verdict(ferromagnet):
-    estimate, _ = ferromagnet
-    arrays, meta = run_to_arrays(estimate.reverse)
-    assert np.array_equal(arrays.pop("ancestors"), estimate.reverse.ancestors)
-    old = run_from_arrays(arrays, meta, estimate.schedule)
-    assert old.ancestors is None
-    found = diagnose(estimate.plan, Runs(estimate.run, old))
-    assert found.two_sided is not None
-    assert found.status is Status.UNRELIABLE
-    assert Kind.RELATED_DRAWS not in found.two_sided.findings
-    assert found.std_err == stated_std_err(found.two_sided.bar.std_err)

@@ -247,4 +247,4 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
     bad = refused(capsys, "estimate", "mine.py:bad", "--quiet")
     assert "must return a real number or -inf, got NaN" in bad
     wrong = refused(capsys, "estimate", "mine.py:model", "--kernel", "clusters", "--quiet")
-    assert "kernel must be one of auto, gibbs, gradient, which free knows" in wrong
+    assert "--kernel must be one of auto, gibbs, gradient, which free knows" in wrong

@@ -11,6 +11,7 @@ from annealz.bases.fit_mixture import fit_mixture
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.diagnostics.findings import Kind
+from annealz.methods.annealing.diagnose import diagnose
 from annealz.models.factor_graph import FactorGraph
 from annealz.paths.factors import FactorPath
 from annealz.paths.tempered import ZERO_DENSITY
@@ -204,6 +205,7 @@ def test_a_run_without_weight_is_never_ok():
     assert estimate.status.value == "unreliable"
     assert Kind.ZERO_WEIGHT in estimate.findings
     assert annealz.exact_log_z(model) == -np.inf
+    assert Kind.ZERO_WEIGHT in diagnose(estimate.plan, estimate.runs).findings
 
 
 @pytest.mark.slow

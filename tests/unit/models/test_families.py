@@ -231,6 +231,9 @@ def test_the_front_door_with_two_sides_and_a_folder(name: str, tmp_path: Path, s
     assert_within_mc_error(result.log_z, exact_log_z(model), result.std_err)
     again = annealz.resume(out)
     assert again.log_z == result.log_z
+    problem = again.plan.problem
+    assert problem.model.digest == model.digest
+    assert type(problem.kernel) is type(model.kernel())
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -23,7 +23,7 @@ def make():
 def _module(tmp_path, monkeypatch):
     (tmp_path / "own_model.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("annealz.cli.estimate._SCRATCH", tmp_path / "cache")
+    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     yield
     sys.modules.pop("own_model", None)
 
@@ -89,7 +89,7 @@ def test_a_folder_never_has_code_imported(tmp_path, capsys):
     """Whatever its record names: it may come from a stranger."""
     stopped(tmp_path / "r")
     del sys.modules["own_model"]
-    with pytest.raises(ValueError, match="give it again with --model own_model:model"):
+    with pytest.raises(ValueError, match="give own_model:model again by model"):
         annealz.resume(tmp_path / "r")
     assert "own_model" not in sys.modules
     with pytest.raises(SystemExit) as end:

@@ -1,5 +1,6 @@
 """Networks of the UAI format: tables and evidence, files of pgmpy, refusals, the command line."""
 
+import json
 import os
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import pytest
 from scipy.special import logsumexp
 
 import annealz
+from annealz.cli.estimate import Options, _with_evidence
+from annealz.cli.show import with_log10
+from annealz.diagnostics.sheet import Sheet
 from annealz.models.formats.load import read_model
 from annealz.models.formats.uai import is_uai, read_evidence
 from support.command import refused as refused_by_command
@@ -31,6 +35,10 @@ def probability(x) -> np.ndarray:
     first = np.array([0.436, 0.564])[x[:, 0]]
     second = np.array([[0.128, 0.872], [0.920, 0.080]])[x[:, 0], x[:, 1]]
     return first * second * np.array([[0.210, 0.333, 0.457], [0.811, 0.0, 0.189]])[x[:, 1], x[:, 2]]
+
+
+def given(network: str, evidence: Path | None, quiet: bool = True) -> str:
+    return _with_evidence(network, Options(evidence=evidence, quiet=quiet))
 
 
 def test_tables_of_a_network(network):
@@ -70,10 +78,11 @@ def test_both_forms_of_evidence(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", ["0", "1 0"])
-def test_nothing_observed(tmp_path, text):
+def test_nothing_observed(tmp_path, network, text):
     path = tmp_path / "a.evid"
     path.write_text(text)
     assert read_evidence(path) == {}
+    assert given(str(network), path) == str(network)
 
 
 def test_what_pgmpy_writes():
@@ -190,6 +199,27 @@ def test_the_command_line_refuses_in_one_line(network, tmp_path, capsys):
     assert "is for networks of the UAI format" in refused_by_command(
         capsys, "estimate", "mnist-pcd-20", "--evidence", evidence
     )
+
+
+def test_evidence_beside_a_network_is_mentioned(network, capsys):
+    beside = network.with_name("toy.uai.evid")
+    beside.write_text("1 1 0")
+    assert given(str(network), None, False) == str(network)
+    assert "is not used: give --evidence" in capsys.readouterr().err
+    assert given(str(network), beside) == f"{network}/1=0"
+    with pytest.raises(ValueError, match="has evidence already"):
+        given(f"{network}/1=0", beside)
+
+
+def test_log10():
+    record = {"log_z": np.log(10), "std_err": 0.023, "exact_log_z": None, "messages": []}
+    rows = (("model", "a"), ("log Z", "2.3026 ± 0.0230"), ("status", "ok"))
+    shown = with_log10(Sheet(name="Estimate", headline=rows[1], rows=rows, record=record))
+    assert shown.rows[2] == ("log10 Z", "1.00000 ± 0.00999")
+    assert shown.record["log10_z"] == pytest.approx(1.0)
+    assert shown.record["log10_std_err"] == pytest.approx(0.023 / np.log(10))
+    assert shown.record["exact_log10_z"] is None
+    json.dumps(shown.record)
 
 
 def test_many_free_variables_take_no_square_of_memory(tmp_path):

@@ -175,7 +175,7 @@ def test_a_base_passes_through(model: RBM):
 
 
 def test_refusals_by_name(model: RBM, bare: RBM):
-    with pytest.raises(ValueError, match="base must be one of auto, base-rate.*got 'normal'"):
+    with pytest.raises(ValueError, match="base must be one of auto, base-rate, .* got 'normal'"):
         choose_base(model, "normal")
     with pytest.raises(ValueError, match="needs the training data.*visible-bias or uniform"):
         choose_base(bare, "base-rate")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from annealz.core.random import derive_seed
+from annealz.io.records import save_record
 from annealz.io.store import Store
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
@@ -217,3 +218,33 @@ def test_a_full_disk_at_the_end_loses_nothing(source: DataSource, tmp_path: Path
             train_to_file(source, SETTINGS, tmp_path / "m.npz")
     done = resume_training(tmp_path / "m.training")
     assert done.digest == train(DATA, **SETTINGS.to_dict()).digest
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"file": "../m.npz"}, "file of the record of a training must be the name of a file"),
+        ({"file": "/m.npz"}, "must be the name of a file"),
+        ({"settings": {"num_hidden": "3"}}, "must be a whole number"),
+        ({"settings": {"num_hidden": 0}}, "num_hidden must be at least 1, got 0"),
+        ({"data": {"name": "a", "kind": "pipe"}}, "must be one of mnist, file"),
+        ({"data": 3}, "data of the record of a training is damaged"),
+        ({"series": "x"}, "series of the record"),
+    ],
+)
+def test_a_record_of_a_stranger_is_refused_in_one_sentence(
+    source: DataSource, tmp_path: Path, changes: dict, words: str
+):
+    record = cut_off(source, tmp_path / "m.npz").record()
+    save_record(tmp_path / "m.training" / "run.json", {**record, **changes})
+    with pytest.raises(ValueError, match=words) as caught:
+        resume_training(tmp_path / "m.training")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_outcome_of_a_stranger_is_refused(source: DataSource, tmp_path: Path):
+    train_to_file(source, SETTINGS, tmp_path / "m.npz", series=20)
+    store = training_store(tmp_path / "m.npz")
+    store.save("outcome", {}, {"file": ["x"]})
+    with pytest.raises(ValueError, match="file of the result of a training must be"):
+        resume_training(store.path)

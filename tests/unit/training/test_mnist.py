@@ -92,7 +92,7 @@ def test_without_a_network_one_sentence_says_so(mirror: Mirror, monkeypatch):
     monkeypatch.setattr(mnist, "_MIRRORS", (NOWHERE, NOWHERE))
     with pytest.raises(ValueError, match="could not be fetched .*could not be reached") as caught:
         load_mnist()
-    assert "--mnist" in str(caught.value)
+    assert "a folder with its files by mnist" in str(caught.value)
     assert "ANNEALZ_MNIST" in str(caught.value)
     assert "\n" not in str(caught.value)
 

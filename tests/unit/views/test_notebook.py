@@ -119,7 +119,7 @@ def test_an_interrupted_cell_says_where_and_goes_on(cells):
 
 def test_an_error_is_told_after_the_bar(cells):
     assert "failed in" in Page(cells[6][0].data["text/html"]).text
-    assert "unknown base" in cells[6][1].text
+    assert "base must be one of" in cells[6][1].text
 
 
 def test_a_comparison_has_a_bar_too(cells):

@@ -11,13 +11,12 @@ import annealz
 from annealz.engine.checkpoint import Checkpoint, RunState
 from annealz.engine.run_arrays import run_from_arrays
 from annealz.io.archive import load_archive, pack_archive, save_archive
-from annealz.io.records import load_record, save_record
+from annealz.io.records import load_record
 from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.training.data.array import read_data
-from annealz.training.job import resume_training
 from support.hostile import DEEP, MODEL, refused
 
 # --- schedules, records, runs --------------------------------------------------------------------
@@ -143,32 +142,6 @@ def test_terrains(tmp_path: Path):
     ):
         save_archive(path, arrays, {"kind": "terrain", **meta})
         assert "a.npz holds a damaged terrain" in refused(Terrain.load, path)
-
-
-def test_trainings(tmp_path: Path):
-    record = {
-        "settings": {"num_hidden": 3},
-        "data": {"name": "a", "kind": "file", "path": "a.npy", "digest": ""},
-        "file": "model.npz",
-        "series": None,
-        "checkpoint_seconds": 1.0,
-    }
-    for changes, words in (
-        (
-            {"file": "../../model.npz"},
-            "file of the record of a training must be the name of a file",
-        ),
-        ({"file": "/model.npz"}, "must be the name of a file"),
-        ({"settings": {"num_hidden": "3"}}, "must be a whole number"),
-        ({"data": {**record["data"], "kind": "pipe"}}, "must be one of mnist, file"),
-        ({"data": 3}, "data of the record of a training is damaged"),
-        ({"series": "x"}, "series of the record"),
-    ):
-        save_record(tmp_path / "training.json", {**record, **changes})
-        assert words in refused(resume_training, tmp_path)
-    save_record(tmp_path / "training.json", record)
-    save_record(tmp_path / "result.json", {"result": [1]})
-    assert "the result of a training must be a table" in refused(resume_training, tmp_path)
 
 
 # --- data --------------------------------------------------------------------------------------

@@ -48,9 +48,9 @@ def test_a_function_of_the_parameters_and_their_spread(estimates):
     assert_within_mc_error(
         estimate.posterior.std_dev("shift"), spread[0], spread[0] / np.sqrt(2 * effective)
     )
-    words = dict(estimate.posterior.rows())
-    assert list(words) == ["shift", "scale"]
-    assert "standard deviation" in words["scale"]
+    table = estimate.posterior.table()
+    assert [row[0] for row in table.rows] == ["shift", "scale"]
+    assert table.headings == ("parameter", "mean", "std. err.", "std. dev.")
     assert estimate.posterior.to_dict()["shift"]["mean"] == pytest.approx(both.value[0])
 
 

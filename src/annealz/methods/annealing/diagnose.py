@@ -41,7 +41,9 @@ def diagnose(plan: AnnealingPlan, runs: Runs) -> Estimate:
             probe=_probe_of(runs, judgement.log_mean),
         )
     findings = by_kind([*plan.known_findings, *_findings(plan, runs, judgement)])
-    return Estimate(plan, runs, judgement, both, opinion, findings)
+    parts = (runs.forward, runs.reverse, runs.second, runs.probe)
+    said = tuple(message for run in parts if run is not None for message in run.messages)
+    return Estimate(plan, runs, judgement, both, opinion, findings, extra_messages=said)
 
 
 def _findings(

@@ -9,7 +9,6 @@ that are independent that is (sum w)^2 / sum w^2.
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,11 +22,12 @@ from annealz.diagnostics.convergence import Convergence, log_z_by_chains
 from annealz.diagnostics.diagnostics import Judgement, tail_in_words
 from annealz.diagnostics.findings import Finding, Findings, Kind
 from annealz.diagnostics.islands import IslandJudgement
-from annealz.diagnostics.sheet import Row, Section, Sheet, data_frame
+from annealz.diagnostics.sheet import Row, Section, Sheet, data_frame, record_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Status, against_exact
 from annealz.diagnostics.two_sided import TwoSided
 from annealz.engine.run import Run, Runs, Trace
+from annealz.methods.annealing.page import MEANINGS, MEANINGS_TWO_SIDED, sections_of
 from annealz.methods.annealing.plan import AnnealingPlan
 from annealz.methods.annealing.second_opinion import SecondOpinion
 from annealz.methods.estimate import AbstractEstimate
@@ -64,12 +64,12 @@ class Estimate(AbstractEstimate):
     plan: AnnealingPlan
     runs: Runs
     judgement: Judgement | IslandJudgement
-    """Of the forward run."""
+    """The diagnosis of the forward run."""
     two_sided: TwoSided | None = None
     second_opinion: SecondOpinion | None = None
-    """From an unlike base, where there was one."""
+    """Chains from an unlike base, where there were any."""
     extra_findings: Findings = dataclasses.field(default_factory=dict)
-    """Of what was asked for: a standard error, a time limit, the method."""
+    """Findings about what was asked for: a standard error, a time limit, the method."""
 
     @property
     def run(self) -> Run:
@@ -96,7 +96,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def first_log_z(self) -> float:
-        """What the first chains say, whatever the second opinion."""
+        """log Z of the first chains, whatever the second opinion."""
         first = self.judgement.log_mean if self.two_sided is None else self.two_sided.log_ratio
         return self.run.log_z0 + first
 
@@ -122,7 +122,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def ess(self) -> float:
-        """Of the forward chains."""
+        """The effective number of forward chains."""
         if isinstance(self.judgement, IslandJudgement):
             return self.num_chains / (1 + self.num_chains * self.judgement.std_err**2)
         return self.judgement.ess
@@ -184,7 +184,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def schedule(self) -> Schedule:
-        """As it was frozen before the run."""
+        """The schedule, frozen before the run."""
         return self.run.schedule
 
     @property
@@ -205,7 +205,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def terrain(self) -> Terrain:
-        """What the schedule's pilot saw of the path; where there was none, what the run itself saw."""
+        """The path as the schedule's pilot saw it; where there was none, as the run itself saw it."""
         return terrain_of(self.run) if self.schedule.terrain is None else self.schedule.terrain
 
     @property
@@ -225,13 +225,15 @@ class Estimate(AbstractEstimate):
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of pilots, of the runs that gave log Z with their draws, and of the second opinion."""
-        stages = self._stage_costs()
-        costs = {"pilot": stages.pop("pilot"), "main": stages.pop("forward run")}
-        costs["main"] += stages.pop("reverse run and its draws", Cost())
-        return costs | ({"second": stages["second opinion"]} if stages else {})
+        """The costs of pilots, of the runs that gave log Z with their draws, and of the second opinion."""
+        stages = dict(self.stages)
+        pilot, second = stages.pop("pilot"), stages.pop("second opinion", None)
+        costs = {"pilot": pilot, "main": sum(stages.values(), Cost())}
+        return costs if second is None else costs | {"second": second}
 
-    def _stage_costs(self) -> dict[str, Cost]:
+    @functools.cached_property
+    def stages(self) -> dict[str, Cost]:
+        """The costs of pilots and of every run."""
         plan, runs, each = self.plan, self.runs, self.plan.evaluations_a_sweep
         costs = {"pilot": plan.cost, "forward run": self.run.cost(each)}
         if runs.reverse is not None:
@@ -239,10 +241,11 @@ class Estimate(AbstractEstimate):
             costs["reverse run and its draws"] = runs.reverse.cost(each) + drawn
         if runs.second is not None:
             own = None if plan.second is None else plan.second.evaluations_a_sweep
-            costs["second opinion"] = runs.second.cost(each if own is None else own)
+            cost = runs.second.cost(each if own is None else own)
             if runs.probe is not None:
                 starts = 0 if own is None else runs.probe.num_chains  # states of another frame
-                costs["second opinion"] += runs.probe.cost(each) + Cost(evaluations=starts)
+                cost += runs.probe.cost(each) + Cost(evaluations=starts)
+            costs["second opinion"] = cost
         return costs
 
     def _draw_cost(self, reverse: Run, each: int) -> Cost:
@@ -258,7 +261,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What is needed to make this number again."""
+        """A record of all that is needed to make this number again."""
         return {
             **self.plan.to_dict(),
             "purpose": self.run.purpose,
@@ -270,100 +273,70 @@ class Estimate(AbstractEstimate):
 
     def sheet(self) -> Sheet:
         """Return what it shows."""
+        meanings = MEANINGS if self.two_sided is None else MEANINGS_TWO_SIDED
         ess = np.concatenate([[1.0], self.trace.ess / self.num_chains])
-        return dataclasses.replace(super().sheet(), curves=[("ESS along the path", ess)])
+        curves = [("ESS along the path", ess)]
+        return self._sheet(self._own_rows(), self._own_record(), meanings=meanings, curves=curves)
 
-    def _meanings(self) -> Mapping[Status, str]:
-        from annealz.methods.annealing.page import MEANINGS, MEANINGS_TWO_SIDED
-
-        return MEANINGS if self.two_sided is None else MEANINGS_TWO_SIDED
-
-    def _run_messages(self) -> Sequence[str]:
-        return [message for run in self.runs if run is not None for message in run.messages]
+    def sections(self) -> tuple[Section, ...]:
+        """Return what its page shows below the result."""
+        words, digest = f"{self.schedule.name}, {self.num_steps:,} steps", self.schedule.digest
+        rows = [("schedule", words), ("schedule digest", digest)]
+        return self._sections(*sections_of(self), provenance=rows)
 
     def _own_rows(self) -> list[Row]:
         rows: list[Row] = []
+        plan, run, along = self.plan, self.run, self.plan.request.along
         if self.two_sided is not None:
-            low, high = self._bounds(self.two_sided)
-            count = self.plan.independent_draws
+            log_z0, bounds = run.log_z0, self.two_sided.sandwich
+            low = with_error(log_z0 + bounds.lower, bounds.lower_std_err)
+            high = with_error(log_z0 + bounds.upper, bounds.upper_std_err)
+            count = plan.independent_draws
             independent = "" if count is None else f", {count:,} independent"
-            forward = self.run.log_z0 + self.judgement.log_mean
-            rows += [
-                ("forward estimate", with_error(forward, self.judgement.std_err)),
-                ("bounds", f"{low} … {high} ({self.plan.draws} draws{independent})"),
-            ]
+            forward = with_error(log_z0 + self.judgement.log_mean, self.judgement.std_err)
+            rows.append(("forward estimate", forward))
+            rows.append(("bounds", f"{low} … {high} ({plan.draws} draws{independent})"))
         if self.second_opinion is not None:
             rows.append(("second opinion", self.second_opinion.in_words))
-        if self.plan.request.along:
-            here = self.along(self.plan.request.along)
+        if along:
+            here = self.along(along)
             for beta, log_z, error in zip(here.betas, here.log_z, here.std_err, strict=True):
                 rows.append((f"log Z at {beta:g}", with_error(log_z, error)))
         rows.append(("ESS", f"{self.ess:.1f} of {self.num_chains} chains"))
-        if self.run.island_size is not None:
-            islands = self.num_chains // self.run.island_size
-            rows.append(("resampled", f"{self.run.num_resamplings} times in {islands} islands"))
+        if run.island_size is not None:
+            islands = self.num_chains // run.island_size
+            rows.append(("resampled", f"{run.num_resamplings} times in {islands} islands"))
         return [*rows, ("schedule", f"{self.schedule.name}, {self.num_steps:,} steps")]
 
-    def _bounds(self, sides: TwoSided) -> tuple[str, str]:
-        """Return the bounds of log Z with their errors."""
-        log_z0, bounds = self.run.log_z0, sides.sandwich
-        low = with_error(log_z0 + bounds.lower, bounds.lower_std_err)
-        return low, with_error(log_z0 + bounds.upper, bounds.upper_std_err)
-
-    def _own_provenance(self) -> list[Row]:
-        schedule = self.schedule
-        words = f"{schedule.name}, {schedule.num_steps:,} steps"
-        return [("schedule", words), ("schedule digest", schedule.digest)]
-
-    def _own_sections(self) -> list[Section]:
-        from annealz.methods.annealing.page import sections_of
-
-        return sections_of(self)
-
     def _own_record(self) -> dict[str, Any]:
-        own: dict[str, Any] = {
-            "ess": self.ess,
-            "num_steps": self.num_steps,
-            "num_chains": self.num_chains,
-            "schedule": self.schedule.name,
-        }
+        plan, run, sides = self.plan, self.run, self.two_sided
+        own = record_of(self, "ess num_steps num_chains") | {"schedule": self.schedule.name}
         if self.second_opinion is not None:
             own["second_opinion"] = self.second_opinion.to_dict()
-        if self.plan.base_reason:
-            own["base_reason"] = self.plan.base_reason
-        if self.two_sided is not None:
-            own["two_sided"] = self._sides(self.two_sided)
-        if self.plan.request.along:
-            here = self.along(self.plan.request.along)
-            own["along"] = {
-                "betas": here.betas.tolist(),
-                "log_z": here.log_z.tolist(),
-                "std_err": [finite_or_none(error) for error in here.std_err.tolist()],
+        if plan.base_reason:
+            own["base_reason"] = plan.base_reason
+        if sides is not None:
+            log_z0, bounds, count = run.log_z0, sides.sandwich, plan.independent_draws
+            own["two_sided"] = {
+                "forward_log_z": log_z0 + self.judgement.log_mean,
+                "forward_std_err": finite_or_none(self.judgement.std_err),
+                "forward_status": self.judgement.status.value,
+                **record_of(bounds, "lower_std_err upper_std_err gap gap_std_err"),
+                "lower": log_z0 + bounds.lower,
+                "upper": log_z0 + bounds.upper,
+                "overlap": sides.overlap,
+                "draws": plan.draws,
+                **({} if count is None else {"independent_draws": count}),
             }
-        if self.run.island_size is not None:
+        if plan.request.along:
+            own["along"] = record_of(self.along(plan.request.along), "betas log_z std_err")
+        if run.island_size is not None:
             own["islands"] = {
-                "size": self.run.island_size,
-                "count": self.num_chains // self.run.island_size,
-                "num_resamplings": self.run.num_resamplings,
+                "size": run.island_size,
+                "count": self.num_chains // run.island_size,
+                "num_resamplings": run.num_resamplings,
             }
         return own
-
-    def _sides(self, sides: TwoSided) -> dict[str, Any]:
-        bounds, log_z0 = sides.sandwich, self.run.log_z0
-        count = self.plan.independent_draws
-        return {
-            "forward_log_z": log_z0 + self.judgement.log_mean,
-            "forward_std_err": finite_or_none(self.judgement.std_err),
-            "forward_status": self.judgement.status.value,
-            "lower": log_z0 + bounds.lower,
-            "lower_std_err": finite_or_none(bounds.lower_std_err),
-            "upper": log_z0 + bounds.upper,
-            "upper_std_err": finite_or_none(bounds.upper_std_err),
-            "gap": bounds.gap,
-            "gap_std_err": finite_or_none(bounds.gap_std_err),
-            "overlap": sides.overlap,
-            "draws": self.plan.draws,
-        } | ({} if count is None else {"independent_draws": count})
 
     @property
     def _better(self) -> SecondOpinion | None:

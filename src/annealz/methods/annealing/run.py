@@ -5,6 +5,7 @@ run takes as many.
 """
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from annealz.engine.anneal import anneal
 from annealz.engine.context import Context
 from annealz.engine.merge import merge_runs
 from annealz.engine.observers import AbstractObserver, Expectation, Slope
-from annealz.engine.run import Run, Runs
+from annealz.engine.run import Run
 from annealz.methods.annealing.plan import AnnealingPlan
 from annealz.methods.annealing.second_opinion import probed_chains
 from annealz.methods.annealing.size import RUN_SHARE, num_opinion_chains
@@ -27,51 +28,43 @@ from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.draws import draw_with_ancestors
 from annealz.pilots.sizing import more_chains
 
-__all__ = ["Observe", "has_time_for_another", "observers_of", "run_plan"]
+__all__ = [
+    "Observe",
+    "has_time_for_another",
+    "observers_of",
+    "run_forward",
+    "run_probe",
+    "run_reverse",
+    "run_second",
+]
 
 Observe = Mapping[str, Callable | AbstractObserver]
 
 
-def run_plan(plan: AnnealingPlan, context: Context) -> Runs:
-    """Run what is planned; parts that the folder holds are read."""
-    options = {"seed": plan.request.seed, "record_every": plan.request.record_every}
-    forward = _forward(plan, context, options)
-    reverse = _reverse(plan, context, options, forward) if plan.request.two_sided else None
-    second = probe = None
-    if plan.second_schedule is not None and has_time_for_another(plan, forward):
-        second = _second(plan, context, options, forward)
-        if has_time_for_another(plan, forward, second):
-            probe = _probe(plan, context, options, second)
-    return Runs(forward, reverse, second, probe)
-
-
-def _forward(plan: AnnealingPlan, context: Context, options: dict[str, Any]) -> Run:
+def run_forward(plan: AnnealingPlan, context: Context, options: dict[str, Any]) -> Run:
     """Return the forward run, its parts merged."""
     runs: list[Run] = []
     while count := _next_part(plan, runs):
         part = len(runs) + 1
         left = plan.num_chains - sum(run.num_chains for run in runs)
         on_progress = context.begin("run", part, part - 1 + max(-(-left // count), 1))
-
-        def compute(count=count, part=part, on_progress=on_progress, **how: Any) -> Run:
-            return anneal(
-                _problem(plan).states,
-                _problem(plan).kernel,
-                plan.schedule,
-                num_chains=count,
-                purpose="anneal" if part == 1 else f"anneal {part}",
-                resample=plan.request.resample,
-                observers=observers_of(plan.request.observe),
-                on_progress=on_progress,
-                **options,
-                **how,
-            )
-
+        compute = functools.partial(
+            anneal,
+            getattr(plan.problem, "states", None),  # of a run that is done there may be none
+            getattr(plan.problem, "kernel", None),
+            plan.schedule,
+            num_chains=count,
+            purpose="anneal" if part == 1 else f"anneal {part}",
+            resample=plan.request.resample,
+            observers=observers_of(plan.request.observe),
+            on_progress=on_progress,
+            **options,
+        )
         runs.append(context.run(f"forward-{part}", plan.schedule, compute))
     return merge_runs(runs)
 
 
-def _reverse(plan: AnnealingPlan, context: Context, options: dict[str, Any], run: Run) -> Run:
+def run_reverse(plan: AnnealingPlan, context: Context, options: dict[str, Any], run: Run) -> Run:
     """Return the run from the target down to the base."""
 
     def compute(**how: Any) -> Run:
@@ -115,7 +108,7 @@ def _start(plan: AnnealingPlan, run: Run) -> tuple[np.ndarray, np.ndarray | None
     return start, ancestors
 
 
-def _second(plan: AnnealingPlan, context: Context, options: dict[str, Any], run: Run) -> Run:
+def run_second(plan: AnnealingPlan, context: Context, options: dict[str, Any], run: Run) -> Run:
     """Return chains from the second base, a tenth as many as the run has."""
     resample, schedule = plan.request.resample, plan.second_schedule
     assert schedule is not None
@@ -138,7 +131,7 @@ def _second(plan: AnnealingPlan, context: Context, options: dict[str, Any], run:
     return dataclasses.replace(context.run("second", schedule, compute), messages=())
 
 
-def _probe(
+def run_probe(
     plan: AnnealingPlan, context: Context, options: dict[str, Any], second: Run
 ) -> Run | None:
     """Return the run back along the first path from where the second chains ended.

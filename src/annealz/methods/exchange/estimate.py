@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from annealz.core.cost import Cost
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import with_error
 from annealz.diagnostics.findings import Findings
-from annealz.diagnostics.sheet import Figure, Row, Section, Sheet, Table
+from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Status, against_exact
 from annealz.methods.estimate import AbstractEstimate
@@ -70,52 +69,25 @@ class ExchangeEstimate(AbstractEstimate):
 
     @property
     def findings(self) -> Findings:
-        """What speaks against the estimate; a known log Z among it."""
+        """All that speaks against the estimate, a known log Z among it."""
         exact = against_exact(self.log_z, self.std_err, self.exact_log_z)
         return {**self.exchange.findings, **exact}
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of pilots, and of all rounds."""
+        """The costs of pilots and of all rounds."""
         each = self.plan.evaluations_a_sweep
         return {"pilot": self.plan.cost, "main": self.exchange.cost(each)}
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What is needed to reproduce this number."""
+        """A record of all that is needed to make this number again."""
         return {**self.plan.to_dict(), "purpose": self.exchange.purpose}
 
     def sheet(self) -> Sheet:
         """Return what it shows."""
-        rows = [
-            (
-                str(i),
-                f"{row['sweeps']:,}",
-                f"{row['barrier']:.2f}",
-                with_error(row["log_z"], row["std_err"]),
-                f"{row['round_trips']:,}",
-            )
-            for i, row in enumerate(self.exchange.table(), 1)
-        ]
-        table = Table(rows, ("round", "sweeps", "barrier", "log Z", "round trips"))
-        curves = [("β of the temperatures", self.exchange.betas)]
-        return dataclasses.replace(super().sheet(), table=table, curves=curves)
-
-    def plot(self):
-        """Draw the ladder with its barrier, and log Z round by round; return the matplotlib figure."""
-        from annealz.views.plots import plot_exchange
-
-        return plot_exchange(self)
-
-    def _meanings(self) -> Mapping[Status, str]:
-        return _MEANINGS
-
-    def _run_messages(self) -> Sequence[str]:
-        return self.exchange.extra_messages
-
-    def _own_rows(self) -> list[Row]:
         ran = self.exchange
-        return [
+        rows = [
             ("method", f"replica exchange, {ran.num_sweeps:,} sweeps"),
             ("ladder", f"{ran.num_rungs} temperatures, barrier {ran.barrier:.2f}"),
             (
@@ -123,23 +95,36 @@ class ExchangeEstimate(AbstractEstimate):
                 f"{ran.round_trips:,} in {ran.num_ensembles} ensembles, in the last round",
             ),
         ]
-
-    def _own_record(self) -> dict[str, Any]:
-        ran = self.exchange
-        return {
+        lines = [
+            (
+                str(i),
+                f"{one.num_sweeps:,}",
+                f"{one.barrier:.2f}",
+                with_error(one.log_z, one.std_err),
+                f"{one.round_trips.sum():,}",
+            )
+            for i, one in enumerate(ran.rounds, 1)
+        ]
+        record = {
             "ess": None,
             "num_steps": ran.num_sweeps,
             "num_chains": ran.num_rungs * ran.num_ensembles,
             "schedule": "ladder",
-            "num_rungs": ran.num_rungs,
-            "num_ensembles": ran.num_ensembles,
-            "barrier": ran.barrier,
-            "round_trips": ran.round_trips,
-            "betas": ran.betas.tolist(),
+            **record_of(ran, "num_rungs num_ensembles barrier round_trips betas"),
             "rounds": [{**row, "std_err": finite_or_none(row["std_err"])} for row in ran.table()],
         }
+        table = Table(lines, ("round", "sweeps", "barrier", "log Z", "round trips"))
+        curves = [("β of the temperatures", ran.betas)]
+        return self._sheet(rows, record, meanings=_MEANINGS, table=table, curves=curves)
 
-    def _own_sections(self) -> list[Section]:
+    def plot(self):
+        """Draw the ladder with its barrier, and log Z round by round; return the matplotlib figure."""
+        from annealz.views.plots import plot_exchange
+
+        return plot_exchange(self)
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return what its page shows below the result."""
         ran = self.exchange
         density = ran.last.rejections / np.diff(ran.betas)
         steep = ran.betas[int(np.argmax(density))]
@@ -163,8 +148,6 @@ class ExchangeEstimate(AbstractEstimate):
             Figure("ladder", ran.plot_ladder, ladder),
             Figure("rounds", lambda: ran.plot_rounds(exact_log_z=self.exact_log_z), rounds),
         ]
-        return [Section("Replica exchange", [words, *figures])]
-
-    def _own_provenance(self) -> list[Row]:
-        ran = self.exchange
-        return [("ladder", f"{ran.num_rungs} temperatures, {ran.num_ensembles} ensembles")]
+        temperatures = f"{ran.num_rungs} temperatures, {ran.num_ensembles} ensembles"
+        own = Section("Replica exchange", [words, *figures])
+        return self._sections(own, provenance=[("ladder", temperatures)])

@@ -90,7 +90,7 @@ class ReplicaExchange(AbstractMethod):
 
     def diagnose(self, plan: ExchangePlan, runs: Exchange) -> ExchangeEstimate:
         """Return the estimate of the last round."""
-        return ExchangeEstimate(plan, runs)
+        return ExchangeEstimate(plan, runs, extra_messages=runs.extra_messages)
 
 
 METHOD = ReplicaExchange()

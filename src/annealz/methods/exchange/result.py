@@ -1,4 +1,4 @@
-"""What replica exchange returns: its rounds, log Z with its error, and whether to trust it."""
+"""The result of replica exchange: its rounds, log Z with its error, and whether to trust it."""
 
 import dataclasses
 import functools
@@ -9,10 +9,10 @@ from scipy.special import stdtrit
 
 from annealz.core.cost import Cost
 from annealz.core.text import with_error
-from annealz.diagnostics.exchange import ExchangeJudgement, judge_exchange
+from annealz.diagnostics.exchange import judge_exchange
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Sheet, Shown
-from annealz.diagnostics.status import Judged, Status, check_level
+from annealz.diagnostics.status import Found, check_level
 
 __all__ = ["Exchange", "Round"]
 
@@ -55,7 +55,7 @@ class Round:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Exchange(Judged, Shown):
+class Exchange(Found, Shown):
     """Independent ensembles of replicas that exchanged their betas; log Z is that of the last round.
 
     Examples
@@ -103,7 +103,7 @@ class Exchange(Judged, Shown):
         return self.last.std_err
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Student's confidence interval of log Z, over ensembles."""
+        """Return Student's confidence interval of log Z, over ensembles."""
         check_level(level)
         if self.num_ensembles < 2:
             return -np.inf, np.inf
@@ -137,7 +137,7 @@ class Exchange(Judged, Shown):
 
     @property
     def num_sweeps(self) -> int:
-        """Of every replica, in all rounds together."""
+        """The sweeps of every replica, in all rounds together."""
         return sum(one.num_sweeps for one in self.rounds)
 
     @property
@@ -146,7 +146,7 @@ class Exchange(Judged, Shown):
         return self.num_sweeps * self.num_rungs * self.num_ensembles
 
     def cost(self, each: int | None) -> Cost:
-        """Return its cost, with `each` evaluations of a density per sweep; None where none are counted.
+        """Return its cost, with `each` evaluations of a density per sweep, None if they are not counted.
 
         Replicas that fill the last block are evaluated too, and each once where it starts.
         """
@@ -155,26 +155,17 @@ class Exchange(Judged, Shown):
         return Cost(self.sweeps, evaluations, self.seconds)
 
     @functools.cached_property
-    def _judgement(self) -> ExchangeJudgement:
+    def findings(self) -> Findings:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """All that speaks against the estimate."""
         return judge_exchange(self.rounds)
 
     @property
-    def findings(self) -> Findings:
-        """What speaks against the estimate."""
-        return self._judgement.findings
-
-    @property
-    def status(self) -> Status:
-        """Whether the error can be used."""
-        return self._judgement.status
-
-    @property
     def messages(self) -> tuple[str, ...]:
-        """What to know, and what to do about it; nothing where all is well."""
-        return (*self._judgement.messages, *self.extra_messages)
+        """Findings, and what to do about them; nothing where all is well."""
+        return (*super().messages, *self.extra_messages)
 
     def table(self) -> list[dict[str, Any]]:
-        """The rounds, for people and programs: sweeps, barrier, log Z, its error, round trips."""
+        """Return the rounds, for people and programs: sweeps, barrier, log Z, its error, round trips."""
         return [
             {
                 "sweeps": one.num_sweeps,

@@ -2,8 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from annealz.core.text import with_error
 from annealz.core.weights import effective_sample_size
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.nested_runs import NestedJudgement
-from annealz.diagnostics.sheet import Figure, Row, Section, Sheet, Table
+from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
 from annealz.diagnostics.stated import stated_std_err
 from annealz.diagnostics.status import Status, against_exact
 from annealz.methods.estimate import AbstractEstimate
@@ -78,13 +77,13 @@ class NestedEstimate(AbstractEstimate):
 
     @property
     def findings(self) -> Findings:
-        """What speaks against the estimate; a known log Z among it."""
+        """All that speaks against the estimate, a known log Z among it."""
         exact = against_exact(self.log_z, self.std_err, self.exact_log_z)
         return {**self.judgement.findings, **exact}
 
     @functools.cached_property
     def costs(self) -> dict[str, Cost]:
-        """Of the checks of the density, and of all runs; sweeps are slices."""
+        """The costs of the checks of the density and of all runs; sweeps are slices."""
         runs = (Cost(one.num_slices, one.evaluations, one.seconds) for one in self.runs)
         return {"pilot": self.plan.cost, "main": sum(runs, Cost(seconds=self.volume_seconds))}
 
@@ -134,20 +133,43 @@ class NestedEstimate(AbstractEstimate):
 
     def sheet(self) -> Sheet:
         """Return what it shows."""
-        merged = self.judgement.merged
-        mass, _ = np.histogram(-merged.log_volumes, _NUM_BINS, weights=np.exp(merged.log_weights))
+        plan, merged = self.plan, self.judgement.merged
+        pairs = list(zip(self.runs, self.judgement.each, strict=True))
         rows = [
+            ("method", f"nested sampling, {plan.num_runs} runs"),
+            (
+                "live points",
+                f"{plan.num_live:,} in all runs, {plan.num_inner_steps} slices per new point",
+            ),
+            ("information", f"{self.information:.2f} nats"),
+        ]
+        lines = [
             (
                 str(i),
                 f"{run.num_live:,}",
                 f"{run.evaluations:,}",
                 with_error(one.log_z, one.std_err),
             )
-            for i, (run, one) in enumerate(zip(self.runs, self.judgement.each, strict=True), 1)
+            for i, (run, one) in enumerate(pairs, 1)
         ]
-        table = Table(rows, ("run", "live points", "evaluations", "log Z"))
+        names = "num_live num_runs num_delete num_inner_steps tolerance"
+        record = {
+            "ess": self.ess,
+            "num_steps": plan.num_inner_steps,
+            "num_chains": plan.num_live,
+            "schedule": "nested",
+            **record_of(plan, names),
+            "information": self.information,
+            "runs": [
+                record_of(one, "log_z std_err")
+                | {"ending": run.ending.value, "evaluations": run.evaluations}
+                for run, one in pairs
+            ],
+        }
+        mass, _ = np.histogram(-merged.log_volumes, _NUM_BINS, weights=np.exp(merged.log_weights))
+        table = Table(lines, ("run", "live points", "evaluations", "log Z"))
         curves = [("evidence as the prior shrinks", mass / mass.max())]
-        return dataclasses.replace(super().sheet(), table=table, curves=curves)
+        return self._sheet(rows, record, meanings=_MEANINGS, table=table, curves=curves)
 
     def plot(self):
         """Draw the evidence as the prior shrinks, and log Z of every run; return the matplotlib figure."""
@@ -155,40 +177,8 @@ class NestedEstimate(AbstractEstimate):
 
         return plot_nested(self)
 
-    def _meanings(self) -> Mapping[Status, str]:
-        return _MEANINGS
-
-    def _own_rows(self) -> list[Row]:
-        live, steps = self.plan.num_live, self.plan.num_inner_steps
-        return [
-            ("method", f"nested sampling, {self.plan.num_runs} runs"),
-            ("live points", f"{live:,} in all runs, {steps} slices per new point"),
-            ("information", f"{self.information:.2f} nats"),
-        ]
-
-    def _own_record(self) -> dict[str, Any]:
-        plan = self.plan
-        names = ("num_live", "num_runs", "num_delete", "num_inner_steps", "tolerance")
-        runs = [
-            {
-                "log_z": one.log_z,
-                "std_err": one.std_err,
-                "ending": run.ending.value,
-                "evaluations": run.evaluations,
-            }
-            for run, one in zip(self.runs, self.judgement.each, strict=True)
-        ]
-        return {
-            "ess": self.ess,
-            "num_steps": plan.num_inner_steps,
-            "num_chains": plan.num_live,
-            "schedule": "nested",
-            **{name: getattr(plan, name) for name in names},
-            "information": self.information,
-            "runs": runs,
-        }
-
-    def _own_sections(self) -> list[Section]:
+    def sections(self) -> tuple[Section, ...]:
+        """Return what its page shows below the result."""
         from annealz.views.plots import plot_evidence, plot_runs
 
         plan = self.plan
@@ -208,4 +198,4 @@ class NestedEstimate(AbstractEstimate):
             Figure("evidence", lambda: plot_evidence(self), evidence),
             Figure("runs", lambda: plot_runs(self), runs),
         ]
-        return [Section("Nested sampling", [words, *figures])]
+        return self._sections(Section("Nested sampling", [words, *figures]))

@@ -1,4 +1,4 @@
-"""What all figures share: colours that everybody can distinguish, axes, legends.
+"""Shared by all figures: colours that everybody can distinguish, axes, legends.
 
 The colours are Okabe and Ito's; those that are too pale for lines on white (yellow, orange, sky blue) are
 left out. Nothing is shown by colour alone: lines differ in their dashes or markers, histograms in filling.
