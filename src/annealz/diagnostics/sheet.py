@@ -87,7 +87,7 @@ class Sheet:
     rows: Sequence[Row] = ()
     """Labels and values in their order, the headline among them where it is repeated in tables."""
     title: str = ""
-    """The title of its page."""
+    """The title of its page; by default the headline's label with the model."""
     status: Status | None = None
     meaning: str = ""
     """The status in words, for this number."""
@@ -100,6 +100,11 @@ class Sheet:
     """Small pictures of a notebook: a title, and heights between 0 and 1."""
     record: dict[str, Any] = dataclasses.field(default_factory=dict)
     """The result as JSON values, without status and messages."""
+
+    def __post_init__(self):
+        if not self.title:
+            label, model = self.headline[0], dict(self.rows).get("model")
+            object.__setattr__(self, "title", f"{label} of {model}" if model else label)
 
     @property
     def details(self) -> list[Row]:

@@ -211,7 +211,6 @@ class AbstractEstimate(Judged, Result):
         known = record_of(self, "model method log_z std_err interval")
         return Sheet(
             name=type(self).__name__,
-            title=f"log Z of {self.model}",
             headline=headline,
             rows=[*first, *rows, *last],
             status=self.status,

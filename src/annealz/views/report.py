@@ -85,7 +85,7 @@ def render_report(result: Result) -> str:
     body += [_section(one.title, one.parts) for one in result.sections()]
     body.append(_tag("footer", f"Page written {_today()}."))
     css = (files("annealz.views") / "report.css").read_text(encoding="utf-8")
-    return _PAGE.format(title=escape(sheet.title or sheet.name), style=css, body="\n".join(body))
+    return _PAGE.format(title=escape(sheet.title), style=css, body="\n".join(body))
 
 
 def _today() -> str:
@@ -110,7 +110,7 @@ def _header(sheet: Sheet) -> _Html:
     """Return the number, its interval, and a box with the status, what to know and what to try next."""
     rows = dict(sheet.rows)
     kind = "verdict" if sheet.status is None else "number"
-    parts = [_tag("h1", sheet.title or sheet.name), _tag("p", sheet.headline[1], class_=kind)]
+    parts = [_tag("h1", sheet.title), _tag("p", sheet.headline[1], class_=kind)]
     if "95 % interval" in rows:
         parts.append(_tag("p", f"95 % interval {rows['95 % interval']}", class_="interval"))
     notes = [_list(sheet.notes)] if sheet.notes else []
@@ -118,7 +118,8 @@ def _header(sheet: Sheet) -> _Html:
         notes += [_tag("p", "What to try next:"), _code(sheet.next_command)]
     if sheet.status is not None:
         words = f"{_MARKS[sheet.status]} {rows.get('status', sheet.status.value)}"
-        notes = [_tag("p", _tag("strong", words)), _tag("p", sheet.meaning), *notes]
+        meaning = [_tag("p", sheet.meaning)] if sheet.meaning else []
+        notes = [_tag("p", _tag("strong", words)), *meaning, *notes]
         notes = [_tag("div", *notes, class_=f"status {sheet.status.value}", role="status")]
     return _tag("header", *parts, *notes)
 

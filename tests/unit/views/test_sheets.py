@@ -14,7 +14,9 @@ import xarray as xr
 import annealz
 from annealz.core.weights import effective_sample_size
 from annealz.diagnostics.sheet import Result, Sheet, Shown, Table
+from annealz.methods.estimate import AbstractEstimate
 from annealz.views.html import status_html, to_html
+from annealz.views.report import render_report
 from annealz.views.text import to_text
 from support.html import Page
 from support.views import MODEL, PLAIN
@@ -103,6 +105,22 @@ def test_a_message_is_added_to_any_estimate(results):
         told = results[name].with_message("the disk is full.")
         assert "the disk is full." in told.messages
         assert told.log_z == results[name].log_z
+
+
+class Guess(AbstractEstimate):
+    """An estimate of another package, which has a number and its error."""
+
+    log_z, std_err = 8.0, 0.25
+
+
+def test_an_estimate_of_another_package_is_shown_as_any(results):
+    guess = Guess(results["exchange"].plan)
+    rows = dict(guess.rows())
+    assert rows["log Z"] == "8.0000 ± 0.2500"
+    assert rows["95 % interval"] == "7.5100 … 8.4900"
+    assert guess.to_dict()["status"] == "ok"
+    assert guess.with_message("late.").messages == ("late.",)
+    assert Page(render_report(guess)).all("h2") == ["Result", "Cost", "Reproduce", "Provenance"]
 
 
 def test_costs_add_up(results):
