@@ -192,7 +192,7 @@ def test_means_of_zero_or_one_are_smoothed_and_said():
     )
     assert estimate.base == "base-rate"
     assert any(
-        "of the 6 means that were given as data 2 are 0 or 1" in one for one in estimate.messages
+        "of the 6 means of the data 2 are 0 or 1" in one for one in estimate.messages
     )
     rows = np.repeat(means[None], 1000, axis=0)
     same = annealz.estimate_log_z(

@@ -290,7 +290,7 @@ class Kind(enum.Enum):
     )
     SMOOTHED_MEANS = (
         False,
-        "of the {total} means that were given as data {count} are 0 or 1: all are smoothed, as those of "
+        "of the {total} means of the data {count} are 0 or 1: all are smoothed, as those of "
         "{rows:,} rows",
         None,
     )

@@ -7,7 +7,6 @@ Where a step is a few products, a CPU splits each of its dozen programs over the
 them: two halves of the chains, each by a thread of its own, take up to half the time.
 """
 
-import os
 from typing import Any
 
 import equinox as eqx
@@ -19,6 +18,7 @@ from annealz.core.devices import Device, platform
 from annealz.core.errors import InputError
 from annealz.core.random import Stream
 from annealz.engine.advance import Block
+from annealz.io.reading import available_memory
 from annealz.paths.abstract import AbstractPath
 
 __all__ = [
@@ -85,24 +85,26 @@ def log_weights_of(block: Block) -> np.ndarray:
 
 
 def check_memory(path: AbstractPath, num_chains: int, *names: str) -> None:
-    """Refuse what the machine cannot hold: of every chain its states as they are stored, twice, and as
-    they come back, and its weights with the copies that a diagnosis makes of them.
+    """Refuse what does not fit into the free memory: of every chain its states as they are stored, twice,
+    and as they come back, and its weights with the copies that a diagnosis makes of them; and what a sweep
+    of a block of chains takes.
 
     `names` are the arguments whose product their number is.
     """
-    if platform() != "cpu" or not hasattr(os, "sysconf"):
+    if platform() != "cpu":
         return
     one, stored = _one_chain(path)
     states = one.size * (1 if path.is_binary else one.dtype.itemsize)
     states += 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(stored))
     needed = num_chains * (_WEIGHT_BYTES + states)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed += min(num_chains, _MAX_BLOCK["cpu"]) * path.sweep_bytes
+    memory = available_memory()
     if needed > memory:
         words = " x ".join(f"{{{one}}}" for one in names)
         raise InputError(
             "",
-            f"{words} = {num_chains:,} needs about {needed / 2**30:,.0f} GiB of memory and the machine has "
-            f"{memory / 2**30:.0f}",
+            f"{words} = {num_chains:,} needs about {needed / 2**30:,.1f} GiB of memory and "
+            f"{memory / 2**30:.1f} are free",
             remedy=f"take fewer {names[0].removeprefix('num_')}",
         )
 

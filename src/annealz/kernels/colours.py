@@ -6,6 +6,8 @@ sweep is sequential. Each draw leaves p_beta invariant and is reversible, so tha
 takes the colours in the opposite order.
 """
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,9 +20,13 @@ from annealz.paths.factors import FactorPath
 from annealz.paths.mixture import MixturePairPath
 from annealz.paths.pairs import AbstractPairPath
 
-__all__ = ["ColourGibbs", "colour_graph", "two_colours"]
+__all__ = ["ColourGibbs", "Graph", "colour_graph", "graph_of", "two_colours"]
+
+Graph = Sequence[np.ndarray]
+"""The neighbours of every unit, in ascending order."""
 
 _BLOCK_PRICE = 8  # units: what a block takes whatever its width
+_WIDEST = 2**13  # units of a block: more take memory and no less time
 
 
 class ColourGibbs(AbstractKernel):
@@ -34,9 +40,7 @@ class ColourGibbs(AbstractKernel):
     --------
     >>> import annealz
     >>> import numpy as np
-    >>> ring = np.roll(np.eye(5), 1, 0) + np.roll(
-    ...     np.eye(5), -1, 0
-    ... )  # odd, so that no two colours do
+    >>> ring = np.roll(np.eye(5), 1, 0) + np.roll(np.eye(5), -1, 0)  # odd: two colours do not do
     >>> kernel = annealz.Ising(0.5 * ring).kernel()
     >>> type(kernel).__name__, kernel.blocks.tolist()
     ('ColourGibbs', [[0, 2], [1, 3], [4, 5]])
@@ -45,43 +49,26 @@ class ColourGibbs(AbstractKernel):
     blocks: Int[Array, "colours width"]
 
     @classmethod
-    def of_graph(cls, is_coupled: np.ndarray) -> "ColourGibbs":
-        """The colours of a graph, given as a matrix of booleans."""
-        colours = colour_graph(is_coupled)
-        width = np.bincount(colours).max()
-        blocks = np.full((colours.max() + 1, width), len(colours))
-        for colour in range(len(blocks)):
-            units = np.flatnonzero(colours == colour)
-            blocks[colour, : units.size] = units
-        return cls(on_device(blocks, np.int32))
+    def of_graph(cls, graph: Graph, work: np.ndarray | None = None) -> "ColourGibbs":
+        """Return the sweep over the colours of a graph.
 
-    @classmethod
-    def of_work(cls, is_coupled: np.ndarray, work: np.ndarray) -> "ColourGibbs":
-        """The colours of a graph in blocks of units that take about equally long.
-
-        A block takes as long as its longest unit, times its width: a few units of much work are not drawn
-        with many of little. Units of one colour may be drawn in turn, too.
+        With the `work` that each unit takes, units of a colour are drawn in blocks of about equally much: a
+        block takes as long as its longest unit, times its width.
         """
-        colours = colour_graph(is_coupled)
+        colours = colour_graph(graph)
         groups = [np.flatnonzero(colours == colour) for colour in range(colours.max() + 1)]
-        groups = [units[np.argsort(-work[units], kind="stable")] for units in groups]
+        width = max(map(len, groups))
+        if work is not None:
+            groups = [units[np.argsort(-work[units], kind="stable")] for units in groups]
+            widths = {width, *(2**power for power in range(2, 20) if 2**power < width)}
+            allowed = [width for width in widths if width <= max(_WIDEST, min(widths))]
 
-        def starts(width: int) -> list[np.ndarray]:
-            return [
-                units[first : first + width]
-                for units in groups
-                for first in range(0, len(units), width)
-            ]
+            def price(width: int) -> float:
+                blocks = _blocks(groups, width)
+                return sum(float(work[units[0]] + 1) * (width + _BLOCK_PRICE) for units in blocks)
 
-        def price(width: int) -> float:
-            return sum(
-                float(work[units[0]] + 1) * (width + _BLOCK_PRICE) for units in starts(width)
-            )
-
-        widest = max(map(len, groups))
-        widths = {widest, *(2**power for power in range(2, 20) if 2**power < widest)}
-        width = min(sorted(widths, reverse=True), key=price)
-        chosen = starts(width)
+            width = min(sorted(allowed, reverse=True), key=price)
+        chosen = _blocks(groups, width)
         blocks = np.full((len(chosen), width), len(colours))
         for row, units in zip(blocks, chosen, strict=True):
             row[: units.size] = units
@@ -106,16 +93,26 @@ class ColourGibbs(AbstractKernel):
         return ColourGibbs(self.blocks[::-1])
 
 
-def two_colours(is_coupled: np.ndarray) -> np.ndarray | None:
-    """Colours 0 or 1 of all units, no two of one colour coupled; None if that is impossible."""
-    colours = np.full(len(is_coupled), -1)
-    for root in range(len(is_coupled)):
+def _blocks(groups: list[np.ndarray], width: int) -> list[np.ndarray]:
+    """Return the units of every colour in blocks of at most this width."""
+    return [units[i : i + width] for units in groups for i in range(0, len(units), width)]
+
+
+def graph_of(is_coupled: np.ndarray) -> list[np.ndarray]:
+    """Return the graph of a matrix of booleans."""
+    return [np.flatnonzero(row) for row in is_coupled]
+
+
+def two_colours(graph: Graph) -> np.ndarray | None:
+    """Return colours 0 or 1 of all units, no two of one colour coupled; None if that is impossible."""
+    colours = np.full(len(graph), -1)
+    for root in range(len(graph)):
         if colours[root] >= 0:
             continue
         colours[root], front = 0, [root]
         while front:
             unit = front.pop()
-            others = np.flatnonzero(is_coupled[unit])
+            others = graph[unit]
             if (colours[others] == colours[unit]).any():
                 return None
             front += others[colours[others] < 0].tolist()
@@ -123,13 +120,13 @@ def two_colours(is_coupled: np.ndarray) -> np.ndarray | None:
     return colours
 
 
-def colour_graph(is_coupled: np.ndarray) -> np.ndarray:
-    """The colour of every unit: two colours where they do, else greedily, most coupled units first."""
-    colours = two_colours(is_coupled)
+def colour_graph(graph: Graph) -> np.ndarray:
+    """Return the colour of every unit: two where they do, else greedily, most coupled units first."""
+    colours = two_colours(graph)
     if colours is not None:
         return colours
-    colours = np.full(len(is_coupled), -1)
-    for unit in np.argsort(-is_coupled.sum(0), kind="stable"):
-        taken = set(colours[np.flatnonzero(is_coupled[unit])].tolist())
+    colours = np.full(len(graph), -1)
+    for unit in np.argsort([-len(others) for others in graph], kind="stable"):
+        taken = set(colours[graph[unit]].tolist())
         colours[unit] = next(c for c in range(len(colours)) if c not in taken)
     return colours

@@ -25,6 +25,7 @@ __all__ = [
     "contract",
     "contracted_log_z",
     "contracted_log_z_if_cheap",
+    "neighbours",
     "plan_contraction",
 ]
 
@@ -109,9 +110,9 @@ def contracted_log_z_if_cheap(factors: Factors | None) -> float | None:
     if factors is None or len(factors[1]) > _CHEAP_FACTORS:
         return None
     num_states, tables = factors[0], absorbed(factors[1])
-    if len(num_states) > _CHEAP_VARIABLES:
-        return None
     scopes = [scope for scope, _ in tables]
+    if len({v for scope in scopes if len(scope) > 1 for v in scope}) > _CHEAP_VARIABLES:
+        return None
     if _least_log2(num_states, scopes) > math.log2(_CHEAP_BYTES / 8 / _COPIES):
         return None
     plan = plan_contraction(num_states, scopes)
@@ -168,7 +169,8 @@ def contract(
 # --- orders ---
 
 
-def _neighbours(number: int, scopes: Sequence[Scope]) -> list[set[int]]:
+def neighbours(number: int, scopes: Sequence[Scope]) -> list[set[int]]:
+    """Return the variables that share a factor with each variable."""
     near: list[set[int]] = [set() for _ in range(number)]
     for scope in scopes:
         for v in scope:
@@ -182,7 +184,7 @@ def _least_log2(num_states: Sequence[int], scopes: Sequence[Scope]) -> float:
     """A bound from below on log2 of the largest table: the variable with the fewest neighbours, of the
     part of the graph where that is most.
     """
-    near = _neighbours(len(num_states), scopes)
+    near = neighbours(len(num_states), scopes)
     least = math.log2(min(num_states, default=1))
     degrees, bound = [len(others) for others in near], 0
     queue, gone = [(degree, v) for v, degree in enumerate(degrees)], set()
@@ -201,7 +203,7 @@ def _least_log2(num_states: Sequence[int], scopes: Sequence[Scope]) -> float:
 
 def _by_rule(sizes: Sequence[float], scopes: Sequence[Scope], with_fill: bool) -> list[int]:
     """Next the variable that joins the fewest unjoined pairs, or makes the smallest table."""
-    near = _neighbours(len(sizes), scopes)
+    near = neighbours(len(sizes), scopes)
 
     def size(v: int) -> float:
         return sum(sizes[other] for other in near[v])
@@ -240,7 +242,7 @@ def _along_graph(number: int, scopes: Sequence[Scope]) -> list[int]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    near = _neighbours(number, scopes)
+    near = neighbours(number, scopes)
     rows = [v for v, others in enumerate(near) for _ in others]
     columns = [other for others in near for other in others]
     graph = coo_array((np.ones(len(rows)), (rows, columns)), shape=(number, number)).tocsr()

@@ -20,7 +20,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
-from annealz.models.rbm import RBM, real_array
+from annealz.models.rbm import RBM, check_means, real_array
 
 __all__ = ["DBM"]
 
@@ -85,6 +85,7 @@ class DBM(AbstractModel):
                 f"visible_means must have shape {self.visible_bias.shape}, got "
                 f"{self.visible_means.shape}."
             )
+        check_means(self.visible_means)
 
     @property
     def num_visible(self) -> int:

@@ -23,7 +23,7 @@ from jaxtyping import Array, ArrayLike, Float, Int
 from annealz.core.arrays import on_device
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.models.abstract import AbstractModel
-from annealz.models.contraction import Factors, absorbed
+from annealz.models.contraction import Factors, absorbed, neighbours
 from annealz.models.rbm import RBM
 
 __all__ = ["FactorGraph"]
@@ -232,13 +232,11 @@ class FactorGraph(AbstractModel):
         from annealz.kernels.gibbs import BlockGibbs
 
         held = self._compiled()
-        is_coupled = _coupled(self.num_units, held.factors)
         if held.layers is not None:
             return BlockGibbs()
-        slots = np.bincount(
-            [v for scope, _ in held.factors for v in scope], minlength=self.num_units
-        )
-        return ColourGibbs.of_work(is_coupled, slots)
+        members = [v for scope, _ in held.factors for v in scope]
+        slots = np.bincount(np.array(members, np.int64), minlength=self.num_units)
+        return ColourGibbs.of_graph(_graph(self.num_units, held.factors), slots)
 
     def _as_rbm(self) -> tuple[RBM, float]:
         """The RBM of a graph of two colours, and what log Z of the graph is more.
@@ -374,20 +372,17 @@ def _layers(
         return None
     if any(len(scope) > 2 or (table == -np.inf).any() for scope, table in factors):
         return None
-    colours = two_colours(_coupled(len(allowed), factors))
+    colours = two_colours(_graph(len(allowed), factors))
     if colours is None:
         return None
     first, second = np.flatnonzero(colours == 0), np.flatnonzero(colours == 1)
     return (first, second) if len(first) <= len(second) else (second, first)
 
 
-def _coupled(number: int, factors: list[tuple[tuple[int, ...], np.ndarray]]) -> np.ndarray:
-    """Which variables have a common factor."""
-    is_coupled = np.zeros((number, number), bool)
-    for scope, _ in factors:
-        is_coupled[np.ix_(scope, scope)] = True
-    np.fill_diagonal(is_coupled, False)
-    return is_coupled
+def _graph(number: int, factors: list[tuple[tuple[int, ...], np.ndarray]]) -> list[np.ndarray]:
+    """Return the graph that joins variables with a common factor."""
+    near = neighbours(number, [scope for scope, _ in factors])
+    return [np.array(sorted(others), np.int64) for others in near]
 
 
 def _inside(scope: tuple[int, ...], table: np.ndarray, allowed: np.ndarray) -> np.ndarray:

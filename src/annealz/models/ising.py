@@ -102,9 +102,9 @@ class Ising(AbstractModel):
     @property
     def layers(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The units of two colours, the fewer first; None where two are not enough."""
-        from annealz.kernels.colours import two_colours
+        from annealz.kernels.colours import graph_of, two_colours
 
-        colours = two_colours(np.asarray(self.couplings) != 0)
+        colours = two_colours(graph_of(np.asarray(self.couplings) != 0))
         if colours is None:
             return None
         first, second = np.flatnonzero(colours == 0), np.flatnonzero(colours == 1)
@@ -181,11 +181,11 @@ class Ising(AbstractModel):
         )
 
     def kernel(self):
-        from annealz.kernels.colours import ColourGibbs
+        from annealz.kernels.colours import ColourGibbs, graph_of
         from annealz.kernels.gibbs import BlockGibbs
 
         if self.layers is None:
-            return ColourGibbs.of_graph(np.asarray(self.couplings) != 0)
+            return ColourGibbs.of_graph(graph_of(np.asarray(self.couplings) != 0))
         return BlockGibbs()
 
     def named_kernels(self):

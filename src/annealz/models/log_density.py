@@ -23,6 +23,7 @@ from annealz.core.arrays import on_device
 from annealz.core.failures import one_line
 from annealz.core.programs import numbers_computed
 from annealz.io.fingerprint import program_digest
+from annealz.io.reading import check_memory
 from annealz.models.abstract import AbstractModel
 from annealz.models.functions.abstract import AbstractFunction, Offset
 from annealz.models.functions.recognise import as_function
@@ -32,6 +33,7 @@ from annealz.models.parameters import Parameters
 __all__ = ["LogDensity"]
 
 _NUM_POINTS = 8
+_BYTES_PER_VARIABLE = 200  # of the points where a function is looked at, and their gradients
 BASES = ("auto", "laplace", "mixture", "pilot", "prior", "standard", "wide")
 
 
@@ -247,6 +249,7 @@ def _layout(dim: Any) -> tuple[Layout, Any]:
             f"{dim!r}."
         )
     if isinstance(dim, int | np.integer):
+        check_memory(_BYTES_PER_VARIABLE * int(dim), f"dim = {int(dim):,}", "take fewer variables")
         point = np.zeros(int(dim))
         return Layout.of(point), point
     try:

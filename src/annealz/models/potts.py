@@ -216,9 +216,9 @@ class Potts(AbstractModel):
         return kind(base, base.logits, self.couplings, self.fields)
 
     def kernel(self):
-        from annealz.kernels.colours import ColourGibbs
+        from annealz.kernels.colours import ColourGibbs, graph_of
 
-        return ColourGibbs.of_graph(self.is_coupled)
+        return ColourGibbs.of_graph(graph_of(self.is_coupled))
 
     def named_kernels(self):
         from annealz.kernels.clusters import Clusters

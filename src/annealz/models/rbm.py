@@ -21,7 +21,7 @@ from annealz.core.products import matmul
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors
 
-__all__ = ["RBM", "real_array"]
+__all__ = ["RBM", "check_means", "real_array"]
 
 
 _NAMES = ("weights", "hidden_bias", "visible_bias")
@@ -88,6 +88,7 @@ class RBM(AbstractModel):
             arrays["visible_means"] = visible_means
         arrays = {name: real_array(name, array) for name, array in arrays.items()}
         _check_shapes({name: array.shape for name, array in arrays.items()})
+        check_means(arrays.get("visible_means"))
         return cls(**arrays)
 
     @classmethod
@@ -269,6 +270,17 @@ def _check_shapes(shapes: dict[str, tuple[int, ...]]) -> None:
                 f"weights of shape {shape} (hidden, visible) need {name} of shape "
                 f"({shape[axis]},), got shape {shapes[name]}."
             )
+
+
+def check_means(means: ArrayLike | None) -> None:
+    """Refuse what cannot be means of units of 0 and 1."""
+    array = np.zeros(0) if means is None else np.asarray(means)
+    wrong = ~((array >= 0) & (array <= 1))
+    if wrong.any():
+        raise ValueError(
+            f"visible_means must lie between 0 and 1, got {array[wrong][0]:g} ({int(wrong.sum())} of "
+            f"{array.size}): they are means of units of 0 and 1."
+        )
 
 
 def real_array(name: str, value) -> np.ndarray:

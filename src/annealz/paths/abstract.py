@@ -100,6 +100,11 @@ class AbstractPath(eqx.Module):
         return math.inf
 
     @property
+    def sweep_bytes(self) -> int:
+        """About how much memory a sweep takes per chain, beside the states; 0 where that is little."""
+        return 0
+
+    @property
     def is_cheap_to_record(self) -> bool:
         """Whether statistics of a state cost little beside a step, and need share nothing with it."""
         return False

@@ -34,6 +34,7 @@ from annealz.core.arrays import on_device
 from annealz.core.mixed_units import NEVER, MixedUnits
 from annealz.core.random import Bits
 from annealz.core.units import AbstractStateUnits, SoftmaxUnits
+from annealz.io.reading import check_memory
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 
@@ -88,6 +89,8 @@ class FactorTables(eqx.Module):
         self.scopes = on_device(np.array(scopes, np.int64).reshape(shape), np.int32)
         self.strides = on_device(np.array(strides, np.int64).reshape(shape), np.int32)
         most = max(max(map(len, slots)), 1)
+        what = f"a graph of {num_units:,} variables, one of them in {most:,} factors,"
+        check_memory(16 * num_units * most * widest, what, "split that variable")
         own = np.zeros((2, num_units, most), np.int64)
         others = np.zeros((2, num_units, most, max(widest - 1, 1)), np.int64)
         for unit, held in enumerate(slots):
@@ -172,6 +175,10 @@ class FactorPath(AbstractPath):
     def sample(self, bits: Bits):
         fields = jnp.broadcast_to(self.start.ravel(), (bits.num_chains, self.start.size))
         return self.units.sample(bits, fields, 0)
+
+    @property
+    def sweep_bytes(self) -> int:
+        return 12 * self.start.size  # logits of all units, random numbers and sums: measured
 
     def store(self, x):
         return x.astype(jnp.uint8) if self.num_states <= 256 else x

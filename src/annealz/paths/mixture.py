@@ -114,6 +114,10 @@ class AbstractMixturePath(AbstractPath):
     def num_units(self) -> int:
         return self.base.num_units
 
+    @property
+    def sweep_bytes(self) -> int:
+        return self.flat.sweep_bytes
+
     def sample(self, bits: Bits):
         return self.base.sample(bits)
 

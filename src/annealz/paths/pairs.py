@@ -61,6 +61,10 @@ class AbstractPairPath(AbstractPath):
         fields = jnp.broadcast_to(self.start.ravel(), (bits.num_chains, self.start.size))
         return self.units.sample(bits, fields, 0)
 
+    @property
+    def sweep_bytes(self) -> int:
+        return 12 * self.start.size  # logits of all units, random numbers and sums: measured
+
     def store(self, x):
         return x.astype(jnp.uint8) if self.num_states <= 256 else x
 

@@ -40,7 +40,8 @@ from annealz.io.records import (
 from annealz.io.store import Store
 from annealz.models.density import log_densities
 from annealz.models.exact import exact_log_z
-from annealz.models.formats.npz import load_rbm, save_rbm
+from annealz.models.formats.load import load_binary
+from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.training.contrastive import Settings
 from annealz.training.data.source import DataSource, binarise, digest_rows
@@ -214,7 +215,7 @@ def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
     if not files:
         raise ValueError(f"{folder} holds no series of models: train with --series.")
     return [
-        (int(path.stem), load_rbm(path)[0]) for path in sorted(files, key=lambda p: int(p.stem))
+        (int(path.stem), load_binary(path)[0]) for path in sorted(files, key=lambda p: int(p.stem))
     ]
 
 

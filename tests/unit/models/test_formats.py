@@ -11,12 +11,13 @@ from scipy.io import savemat
 from sklearn.datasets import load_digits
 from sklearn.neural_network import BernoulliRBM
 
-from annealz.cli.main import run
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.testing import assert_within_mc_error, default_seed, random_rbm
+from support.command import PLAIN, run
+from support.containers import CONTAINERS, arrays
 from support.places import FIXTURES
 
 BY_RBMS = json.loads((FIXTURES / "rbms-log-z.json").read_text())["rbms-binary.h5"]
@@ -28,28 +29,12 @@ def model() -> RBM:
     return random_rbm(3, 5, seed=4)
 
 
-def layouts(model: RBM) -> dict[str, dict[str, np.ndarray]]:
-    """What each program writes."""
-    weights, hidden, visible = (
-        np.asarray(a) for a in (model.weights, model.hidden_bias, model.visible_bias)
-    )
-    rows = np.ascontiguousarray(weights.T)
-    return {
-        "annealz": {"weights": weights, "hidden_bias": hidden, "visible_bias": visible},
-        "salakhutdinov": {"vishid": rows, "hidbiases": hidden, "visbiases": visible},
-        "rbms": {"weight_matrix": rows, "hbias": hidden, "vbias": visible},
-        "sklearn": {
-            "components_": weights,
-            "intercept_hidden_": hidden,
-            "intercept_visible_": visible,
-        },
-    }
-
-
-def save_hdf5(path: Path, arrays) -> None:
-    with h5py.File(path, "w") as file:
-        for name, array in arrays.items():
-            file[name] = array
+LAYOUTS = {
+    "annealz": ("weights hidden_bias visible_bias", False),
+    "salakhutdinov": ("vishid hidbiases visbiases", True),
+    "rbms": ("weight_matrix hbias vbias", True),
+    "sklearn": ("components_ intercept_hidden_ intercept_visible_", False),
+}
 
 
 def save_matlab73(path: Path, arrays) -> None:
@@ -61,15 +46,7 @@ def save_matlab73(path: Path, arrays) -> None:
         raw.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(116))
 
 
-CONTAINERS = {
-    "npz": lambda path, arrays: np.savez(path, **arrays),
-    "mat": savemat,
-    "h5": save_hdf5,
-    "safetensors": lambda path, arrays: save_file(arrays, path),
-}
-
-
-@pytest.mark.parametrize("layout", ["annealz", "salakhutdinov", "rbms", "sklearn"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("is_named", [True, False])
 def test_every_layout_in_every_container(
@@ -77,7 +54,7 @@ def test_every_layout_in_every_container(
 ):
     """By its content: the same file is read under a name that tells nothing."""
     path = tmp_path / f"trained.{container}"
-    CONTAINERS[container](path, layouts(model)[layout])
+    CONTAINERS[container](path, arrays(model, *LAYOUTS[layout]))
     if not is_named:
         path = path.rename(tmp_path / "trained")
     loaded, meta = read_model(path)
@@ -87,11 +64,11 @@ def test_every_layout_in_every_container(
 
 @pytest.mark.parametrize("version", ["4", "5", "7.3"])
 def test_every_version_of_matlab(tmp_path: Path, model: RBM, version: str):
-    path, arrays = tmp_path / "rbm.mat", layouts(model)["salakhutdinov"]
+    path, held = tmp_path / "rbm.mat", arrays(model, *LAYOUTS["salakhutdinov"])
     if version == "7.3":
-        save_matlab73(path, arrays)
+        save_matlab73(path, held)
     else:
-        savemat(path, {**arrays, "epoch": 50}, format=version)
+        savemat(path, {**held, "epoch": 50}, format=version)
     assert read_model(path)[0].digest == model.digest
 
 
@@ -119,9 +96,8 @@ def test_an_estimator_that_was_not_fitted_is_refused():
         RBM.from_sklearn(BernoulliRBM())
 
 
-def test_the_command_line_estimates_them_all(tmp_path: Path, capsys, monkeypatch):
+def test_the_command_line_estimates_them_all(tmp_path: Path, capsys):
     """scikit-learn's RBM of its digits, one of rbms, and one in Salakhutdinov's layout."""
-    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
     digits = (load_digits().data > 7).astype(np.float64)
     estimator = BernoulliRBM(n_components=8, learning_rate=0.05, n_iter=3, random_state=0)
     ours = RBM.from_sklearn(estimator.fit(digits))
@@ -132,7 +108,7 @@ def test_the_command_line_estimates_them_all(tmp_path: Path, capsys, monkeypatch
         intercept_visible_=estimator.intercept_visible_,
     )
     save_rbm(tmp_path / "digits-ours.npz", ours)
-    savemat(tmp_path / "rbm.mat", layouts(random_rbm(4, 6, 0.5, seed=2))["salakhutdinov"])
+    savemat(tmp_path / "rbm.mat", arrays(random_rbm(4, 6, 0.5, seed=2), *LAYOUTS["salakhutdinov"]))
     files = {
         tmp_path / "digits.npz": exact_log_z(ours),
         tmp_path / "digits-ours.npz": exact_log_z(ours),
@@ -140,11 +116,11 @@ def test_the_command_line_estimates_them_all(tmp_path: Path, capsys, monkeypatch
         tmp_path / "rbm.mat": exact_log_z(random_rbm(4, 6, 0.5, seed=2)),
     }
     for file, exact in files.items():
-        options = ["--schedule", "linear", "--steps", 500, "--chains", 400]
-        options += ["--base", "visible-bias", "--no-second-opinion"]
+        options = ["--schedule", "linear", "--steps", 500, "--chains", 400, *PLAIN]
         options += ["--seed", default_seed(), "--json", "--quiet"]
-        assert run([str(a) for a in ("estimate", file, *options)]) == 0
-        result = json.loads(capsys.readouterr().out)
+        status, out, _ = run(capsys, "estimate", file, *options)
+        assert status == 0
+        result = json.loads(out)
         assert result["exact_log_z"] == pytest.approx(exact, abs=1e-9)
         assert result["status"] == "ok", file
         assert_within_mc_error(result["log_z"], exact, result["std_err"])
@@ -205,7 +181,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path: Path, name: str)
 
 def test_a_damaged_safetensors_file_is_named(tmp_path: Path, model: RBM):
     path = tmp_path / "a.safetensors"
-    save_file(layouts(model)["annealz"], path)
+    save_file(arrays(model, *LAYOUTS["annealz"]), path)
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(ValueError, match=r"a\.safetensors is truncated, damaged"):
         read_model(path)

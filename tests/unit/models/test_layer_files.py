@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.cli.main import run
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import load_trajectory, read_model
+from support.command import refused
 from support.places import FIXTURES
 
 FILES = json.loads((FIXTURES / "layers.json").read_text())
@@ -47,7 +47,7 @@ def test_the_kinds_are_those_of_the_file():
 
 
 def test_a_trajectory_of_spins_is_not_read_as_one_of_zeros_and_ones():
-    with pytest.raises(ValueError, match="type IIRBM: of the models of rbms BBRBM and PBRBM"):
+    with pytest.raises(ValueError, match="must be an RBM of binary units here, got a LayeredRBM"):
         load_trajectory(FIXTURES / "rbms-IIRBM.h5")
 
 
@@ -75,24 +75,23 @@ REFUSED = {
     "visible": (changed(visible_type="xReLU"), "visible_type must be one of Binary.*got xReLU"),
     "hidden": (changed(hidden_type="Potts"), "hidden_type must be one of Binary.*got Potts"),
     "no weights": (changed(weights=None), "lacks weights: it holds hidden_par"),
-    "turned": (
-        changed(weights=np.ones((3, 4, 3))),
-        r"weights must be .* = \(3, 4, 3\)|got \(3, 4, 3\)",
+    "sizes": (
+        changed(weights=np.ones((2, 4, 3))),
+        r"by the parameters of the layers .*got \(2, 4, 3\)",
     ),
-    "sizes": (changed(weights=np.ones((2, 4, 3))), r"by the layers .*got \(2, 4, 3\)"),
     "parameters": (
         changed(hidden_par=np.ones((3, 2))),
         "xReLU units must have 4 parameters for each",
     ),
     "nan": (changed(hidden_par=WITH_NAN), "hidden_par must be finite in float32"),
-    "offset": (changed(offset_h=np.ones(2)), r"offset_h must have shape \(3,\), as its layer"),
+    "offset": (changed(offset_h=np.ones(2)), r"offset_h must have shape \(3,\) by"),
     "scale": (changed(scale_h=np.zeros(3)), "scale_h must not hold zeros"),
     "gamma": (changed(hidden_par=np.zeros((3, 4))), "gamma of a layer must not be zero"),
     "text": (changed(hidden_par="xReLU"), "lacks hidden_par"),
 }
 
 
-@pytest.mark.parametrize("case", [case for case in REFUSED if case != "turned"])
+@pytest.mark.parametrize("case", REFUSED)
 def test_damaged_files_are_refused_in_a_sentence(case: str, tmp_path: Path):
     write, words = REFUSED[case]
     write(tmp_path / "bad.h5")
@@ -111,9 +110,7 @@ def test_every_cut_of_a_file_is_refused(tmp_path: Path):
 
 def test_the_command_line_refuses_with_2(tmp_path: Path, capsys):
     REFUSED["nan"][0](tmp_path / "bad.h5")
-    assert run(["estimate", str(tmp_path / "bad.h5"), "--quiet"]) == 2
-    said = capsys.readouterr().err.strip()
-    assert said.startswith("annealz: ")
+    said = refused(capsys, "estimate", tmp_path / "bad.h5", "--quiet")
     assert "hidden_par must be finite" in said
 
 

@@ -47,6 +47,11 @@ def test_a_gaussian_base_knows_its_density_and_draws(seed):
     np.testing.assert_allclose(there_and_back(x), x, atol=1e-5)
 
 
+def test_more_variables_than_memory_holds():
+    with pytest.raises(ValueError, match=r"dim = 1,000,000,000,000 "):
+        annealz.LogDensity(lambda x: -(x**2).sum(), 10**12)
+
+
 def test_normals_are_normal_to_the_tail(seed):
     bits = Stream(seed, "z").at(3, np.arange(5000))
     z = np.float64(jax.jit(lambda bits: bits.normals(100, 1))(bits)).ravel()

@@ -8,52 +8,25 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
-from scipy.io import savemat
 
 import annealz
-from annealz.cli.main import run
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.models.formats.naming import MappedFile, map_text, parse_map
 from annealz.testing import random_rbm
-from support.command import PLAIN
+from support.command import PLAIN, refused, run
+from support.containers import CONTAINERS, arrays, parts
 
 RBM = random_rbm(4, 6, seed=3)
 SQUARE = random_rbm(5, 5, seed=3)
 LOG_Z = exact_log_z(RBM)
-SAVE = {
-    "npz": lambda path, arrays: np.savez(path, **arrays),
-    "mat": lambda path, arrays: savemat(path, arrays),
-    "safetensors": lambda path, arrays: save_file(arrays, path),
-    "h5": lambda path, arrays: save_hdf5(path, arrays),
-}
 
 
-def save_hdf5(path: Path, arrays) -> None:
-    with h5py.File(path, "w") as file:
-        for name, array in arrays.items():
-            file[name] = array
-
-
-def parts(model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    weights, hidden, visible = (
-        np.array(a) for a in (model.weights, model.hidden_bias, model.visible_bias)
-    )
-    return weights, hidden, visible
-
-
-def arrays(model, names: str, is_turned: bool = False) -> dict[str, np.ndarray]:
-    weights, hidden, visible = parts(model)
-    rows = np.ascontiguousarray(weights.T) if is_turned else weights
-    return dict(zip(names.split(), (rows, hidden, visible), strict=True))
-
-
-@pytest.mark.parametrize("container", SAVE)
+@pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_a_map_reads_any_names_in_any_container(tmp_path: Path, container: str, is_turned: bool):
     path = tmp_path / f"mine.{container}"
-    SAVE[container](path, arrays(RBM, "M p q", is_turned))
+    CONTAINERS[container](path, arrays(RBM, "M p q", is_turned))
     names = {"weights": "M.T" if is_turned else "M", "hidden_bias": "p", "visible_bias": "q"}
     assert annealz.load_model(path, map=names).digest == RBM.digest
     assert annealz.load_model(path, map=map_text(names)).digest == RBM.digest
@@ -87,7 +60,7 @@ def commands(error: pytest.ExceptionInfo) -> list[list[str]]:
 def test_a_square_matrix_of_foreign_names_is_asked_about(tmp_path: Path):
     """And each command that is shown reads it the way that it says."""
     np.savez(tmp_path / "mine.npz", **arrays(SQUARE, "W bh bv"))
-    with pytest.raises(ValueError, match="square matrix W.*which way it lies") as caught:
+    with pytest.raises(ValueError, match="square matrix W.*nothing says which is which") as caught:
         annealz.load_model(tmp_path / "mine.npz")
     rows_hidden, rows_visible = commands(caught)
     turned = annealz.RBM(np.array(SQUARE.weights).T, SQUARE.hidden_bias, SQUARE.visible_bias)
@@ -227,8 +200,7 @@ def test_a_mapped_file_is_its_name():
     assert not isinstance(MappedFile.of("a.npz", None), MappedFile)
 
 
-def test_the_command_line_takes_it_and_the_report_repeats_it(tmp_path: Path, capsys, monkeypatch):
-    monkeypatch.setattr("annealz.cli.run._SCRATCH", tmp_path / "cache")
+def test_the_command_line_takes_it_and_the_report_repeats_it(tmp_path: Path, capsys):
     file, out = tmp_path / "mine.npz", tmp_path / "run"
     np.savez(file, **arrays(RBM, "W c b"))
     names = "weights=W,hidden_bias=c,visible_bias=b"
@@ -236,20 +208,20 @@ def test_the_command_line_takes_it_and_the_report_repeats_it(tmp_path: Path, cap
     options += ["--json", "--quiet"]
     page = tmp_path / "page.html"
     command = ["estimate", str(file), "--map", names, "--out", str(out), "--report", str(page)]
-    assert run([*command, *options]) == 0
-    found = json.loads(capsys.readouterr().out)
+    status, printed, _ = run(capsys, *command, *options)
+    assert status == 0
+    found = json.loads(printed)
     assert found["exact_log_z"] == pytest.approx(LOG_Z, abs=1e-9)
     again = " ".join(re.sub("<.*?>", " ", page.read_text()).split())
     assert f"--map {names}" in again
     file.unlink()  # the run holds its model
-    assert run(["resume", str(out), "--json", "--quiet"]) == 0
-    assert json.loads(capsys.readouterr().out)["log_z"] == found["log_z"]
+    status, printed, _ = run(capsys, "resume", out, "--json", "--quiet")
+    assert (status, json.loads(printed)["log_z"]) == (0, found["log_z"])
 
 
 def test_the_command_line_asks_with_2(tmp_path: Path, capsys):
     np.savez(tmp_path / "mine.npz", **arrays(SQUARE, "W bh bv"))
-    assert run(["estimate", str(tmp_path / "mine.npz"), "--quiet"]) == 2
-    said = capsys.readouterr().err
+    said = refused(capsys, "estimate", tmp_path / "mine.npz", "--quiet")
     assert "--map weights=W.T,hidden_bias=bh,visible_bias=bv" in " ".join(said.split())
 
 

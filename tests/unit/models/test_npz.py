@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.models.formats.npz import load_rbm, save_rbm
+from annealz.models.formats.load import load_binary
+from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.testing import random_rbm
 
-META = {"name": "small", "exact_log_z": 1.25}
+META = {"name": "small", "note": 1.25}
 
 
 @pytest.fixture
@@ -38,31 +39,31 @@ def assert_same(one: RBM, two: RBM) -> None:
 
 
 def test_round_trip(path: Path, model: RBM):
-    loaded, meta = load_rbm(path)
+    loaded, meta = load_binary(path)
     assert_same(loaded, model)
     assert meta == META
 
 
 def test_round_trip_without_means_or_record(tmp_path: Path):
     save_rbm(tmp_path / "a.npz", random_rbm(2, 4))
-    loaded, meta = load_rbm(tmp_path / "a.npz")
+    loaded, meta = load_binary(tmp_path / "a.npz")
     assert loaded.visible_means is None
     assert_same(loaded, random_rbm(2, 4))
-    assert meta == {}
+    assert meta == {"name": "a"}
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_a_plain_npz_loads(tmp_path: Path, model: RBM, save):
     """What people have: float64 arrays of their own, without checksum or record."""
     save(tmp_path / "a.npz", **{n: a.astype(np.float64) for n, a in arrays_of(model).items()})
-    loaded, meta = load_rbm(tmp_path / "a.npz")
+    loaded, meta = load_binary(tmp_path / "a.npz")
     assert_same(loaded, model)
-    assert meta == {}
+    assert meta == {"name": "a"}
 
 
 def test_more_arrays_than_needed_are_no_harm(tmp_path: Path, model: RBM):
     np.savez(tmp_path / "a.npz", **arrays_of(model), epochs=np.array(3))
-    assert_same(load_rbm(tmp_path / "a.npz")[0], model)
+    assert_same(load_binary(tmp_path / "a.npz")[0], model)
 
 
 @pytest.mark.parametrize("name", ["weights", "hidden_bias", "visible_bias"])
@@ -71,13 +72,13 @@ def test_a_missing_array_is_named_with_what_there_is(tmp_path: Path, model: RBM,
     del arrays[name]
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(ValueError, match=rf"a\.npz lacks {name}: .*this one holds {min(arrays)}"):
-        load_rbm(tmp_path / "a.npz")
+        load_binary(tmp_path / "a.npz")
 
 
 def test_an_npz_of_nothing_lacks_everything(tmp_path: Path):
     np.savez(tmp_path / "a.npz")
     with pytest.raises(ValueError, match="lacks weights, hidden_bias, visible_bias: .*nothing"):
-        load_rbm(tmp_path / "a.npz")
+        load_binary(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,11 @@ def test_an_npz_of_nothing_lacks_everything(tmp_path: Path):
         ("weights", np.ones((5, 3)), r"\(5, 3\).*hidden_bias of shape \(5,\), got shape \(3,\)"),
         ("hidden_bias", np.ones(4), r"\(3, 5\).*hidden_bias of shape \(3,\), got shape \(4,\)"),
         ("visible_bias", np.ones(3), r"\(3, 5\).*visible_bias of shape \(5,\), got shape \(3,\)"),
+        (
+            "visible_means",
+            np.full(5, 1.5),
+            r"visible_means must lie between 0 and 1, got 1.5 \(5 of 5\)",
+        ),
         ("visible_means", np.ones(3), r"visible_means of shape \(5,\), got shape \(3,\)"),
         ("weights", np.ones(15), r"weights must be a .*matrix, got shape \(15,\)"),
         ("weights", np.full((3, 5), np.nan), "weights must be finite.* 15 NaN"),
@@ -99,14 +105,14 @@ def test_wrong_arrays_are_refused_naming_both_shapes(
 ):
     np.savez(tmp_path / "a.npz", **{**arrays_of(model), name: array})
     with pytest.raises(ValueError, match=rf"a\.npz: .*{words}"):
-        load_rbm(tmp_path / "a.npz")
+        load_binary(tmp_path / "a.npz")
 
 
 def test_pickled_weights_are_refused(tmp_path: Path, model: RBM):
     arrays = {**arrays_of(model), "weights": np.array([{}], dtype=object)}
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(ValueError, match=r"a\.npz holds pickled objects"):
-        load_rbm(tmp_path / "a.npz")
+        load_binary(tmp_path / "a.npz")
 
 
 def test_truncation_is_refused(path: Path):
@@ -114,7 +120,7 @@ def test_truncation_is_refused(path: Path):
     for length in range(0, len(raw), 31):
         path.write_bytes(raw[:length])
         with pytest.raises(ValueError, match=r"rbm\.npz"):
-            load_rbm(path)
+            load_binary(path)
 
 
 def test_one_changed_weight_is_refused(path: Path, model: RBM):
@@ -125,7 +131,7 @@ def test_one_changed_weight_is_refused(path: Path, model: RBM):
     members["weights"][0, 0] += 1e-3
     np.savez(path, **members)
     with pytest.raises(ValueError, match=r"rbm\.npz was altered or damaged"):
-        load_rbm(path)
+        load_binary(path)
 
 
 def flipped(raw: bytes, positions) -> list[bytes]:
@@ -138,7 +144,7 @@ def damaged_loads(path: Path, copies: list[bytes], model: RBM) -> int:
     for copy in copies:
         path.write_bytes(copy)
         try:
-            loaded, meta = load_rbm(path)
+            loaded, meta = load_binary(path)
         except ValueError as error:
             assert str(path) in str(error)  # noqa: PT017 (some flips are harmless)
             refused += 1
@@ -169,5 +175,5 @@ def test_a_full_disk_leaves_the_old_model(path: Path, model: RBM, monkeypatch: p
         patch.setattr(os, "fsync", fail)
         with pytest.raises(OSError, match="No space"):
             save_rbm(path, random_rbm(2, 2))
-    assert_same(load_rbm(path)[0], model)
+    assert_same(load_binary(path)[0], model)
     assert [file.name for file in path.parent.iterdir()] == ["rbm.npz"]

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
-from scipy.io import savemat
 
 import annealz
 from annealz.models.formats.load import read_model
+from support.containers import CONTAINERS
 from support.hostile import refused
 
 GENERATOR = np.random.default_rng(3)
@@ -18,20 +16,6 @@ FULL = (HALF + HALF.transpose(2, 3, 0, 1)).astype(np.float32)
 PAIRS = FULL[:, 0, :, 0] + FULL[:, 0, :, 0].T
 FIELDS = GENERATOR.normal(0, 1, (4, 3)).astype(np.float32)
 ROWS = GENERATOR.integers(0, 3, (40, 4))
-
-
-def save_hdf5(path: Path, arrays) -> None:
-    with h5py.File(path, "w") as file:
-        for name, array in arrays.items():
-            file[name] = array
-
-
-CONTAINERS = {
-    "npz": lambda path, arrays: np.savez(path, **arrays),
-    "h5": save_hdf5,
-    "mat": savemat,
-    "safetensors": lambda path, arrays: save_file(arrays, path),
-}
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -13,7 +13,7 @@ from annealz.cli.estimate import Options, _with_evidence
 from annealz.cli.show import with_log10
 from annealz.diagnostics.sheet import Sheet
 from annealz.models.formats.load import read_model
-from annealz.models.formats.uai import is_uai, read_evidence, read_uai
+from annealz.models.formats.uai import is_uai, read_evidence
 from support.command import refused as refused_by_command
 from support.families import grid
 from support.hostile import refused
@@ -52,7 +52,7 @@ def test_tables_of_a_network(network):
 def test_a_bayesian_network_is_read_alike(network):
     text = network.read_text().replace("MARKOV", "BAYES")
     network.with_name("b.uai").write_text(text)
-    assert read_uai(network.with_name("b.uai")).digest == read_uai(network).digest
+    assert read_model(network.with_name("b.uai"))[0].digest == read_model(network)[0].digest
 
 
 def test_a_file_is_known_by_its_first_word(network):
@@ -87,7 +87,7 @@ def test_nothing_observed(tmp_path, network, text):
 
 def test_what_pgmpy_writes():
     """Three factors over a, c, b, d of 2, 2, 3, 4 states, written by pgmpy 1.1.2."""
-    model = read_uai(FIXTURES / "uai" / "pgmpy-markov.uai")
+    model = read_model(FIXTURES / "uai" / "pgmpy-markov.uai")[0]
     generator = np.random.default_rng(0)
     table = (
         generator.random(12).round(6).reshape(2, 3, 2),
@@ -105,7 +105,7 @@ def test_what_pgmpy_writes():
 
 def test_conditional_tables_in_another_order_are_refused():
     """pgmpy 1.1.2 writes the states of the variable itself as the slowest."""
-    text = refused(read_uai, FIXTURES / "uai" / "pgmpy-bayes.uai")
+    text = refused(read_model, FIXTURES / "uai" / "pgmpy-bayes.uai")
     assert (
         "factor 1 of a Bayesian network must sum to 1 over its last variable, got 0.884956" in text
     )
@@ -116,11 +116,12 @@ WRONG = {
         "MARKOV 2 2 2 1 2 0",
         "the length of the scope of factor 0 is 2 and 1 words follow",
     ),
-    "truncated": (TEXT[:-20], "ends in factor 2, of 6 entries: it is cut off"),
+    "truncated": (TEXT[:-20], "ends where factor 2 should be: it is cut off"),
     "no tables": (TEXT[: TEXT.index("2\n 0.436")], "ends where the size of factor 0 should be"),
     "only a word": ("MARKOV", "ends where the number of variables should be"),
     "other kind": ("CREDAL" + TEXT[6:], "must begin with MARKOV or BAYES, got 'CREDAL'"),
-    "no number": (TEXT.replace("0.333", "x.333"), "factor 2 must hold numbers, got 'x.333'"),
+    "no number": (TEXT.replace("0.333", "x.333"), "factor 2 must be a number, got 'x.333'"),
+    "underscore": (TEXT.replace("0.333", "1_0"), "factor 2 must be a number, got '1_0'"),
     "negative": (
         TEXT.replace("0.333", "-0.333"),
         "factor 2 must hold finite numbers, at least 0, got -0.333",
@@ -151,7 +152,7 @@ WRONG = {
 def test_damaged_networks(tmp_path, name):
     path = tmp_path / "a.uai"
     path.write_text(WRONG[name][0])
-    text = refused(read_uai, path)
+    text = refused(read_model, path)
     assert "a.uai" in text
     assert WRONG[name][1] in text
 
@@ -219,6 +220,17 @@ def test_log10():
     assert shown.record["log10_std_err"] == pytest.approx(0.023 / np.log(10))
     assert shown.record["exact_log10_z"] is None
     json.dumps(shown.record)
+
+
+def test_many_free_variables_take_no_square_of_memory(tmp_path):
+    """100,000 variables without a factor: 10 GB as a matrix of which are coupled."""
+    (tmp_path / "free.uai").write_text(f"MARKOV\n100000\n{'2 ' * 100000}\n0\n")
+    model = read_model(tmp_path / "free.uai")[0]
+    assert model.exact_log_z_if_cheap() == pytest.approx(100_000 * np.log(2))
+    path, kernel = model.path(model.flat_base()), model.kernel()
+    assert max(kernel.blocks.shape) < 10_000
+    with pytest.raises(ValueError, match=r"num_chains = 100,000 needs about .* GiB of memory and"):
+        annealz.anneal(path, kernel, annealz.linear(2), num_chains=100_000)
 
 
 @pytest.mark.skipif(not UAI.is_dir(), reason="needs the networks of UAI 2014 (ANNEALZ_UAI)")

@@ -161,6 +161,8 @@ def test_auto_is_the_base_rate_where_it_is_known(model: RBM, bare: RBM):
 def test_data_go_before_stored_means(model: RBM):
     from_rows = choose_base(model, data=np.eye(5))
     np.testing.assert_allclose(expit(from_rows.logits), np.full(5, 2 / 7), rtol=1e-6)
+    stored = RBM(model.weights, model.hidden_bias, model.visible_bias, [0.0, 1.0, 0.5, 0.5, 0.5])
+    assert 0 < expit(choose_base(stored).logits).min() < 1e-2  # smoothed, as means given as data
     from_means = choose_base(model, "base-rate", data=np.full(5, 0.2))
     np.testing.assert_allclose(expit(from_means.logits), np.full(5, 0.2), rtol=1e-6)
 
@@ -177,7 +179,9 @@ def test_refusals_by_name(model: RBM, bare: RBM):
         choose_base(model, "normal")
     with pytest.raises(ValueError, match="needs the training data.*visible-bias or uniform"):
         choose_base(bare, "base-rate")
-    with pytest.raises(ValueError, match="data serve the base-rate base only, got base 'uniform'"):
+    with pytest.raises(
+        ValueError, match="data serve the base-rate base only, and the base is uniform"
+    ):
         choose_base(model, "uniform", data=np.eye(5))
     with pytest.raises(ValueError, match=r"5 visible units.*\(rows, 5\) or \(5,\), got \(3, 4\)"):
         choose_base(model, data=np.ones((3, 4)))

@@ -5,7 +5,7 @@ rbms keeps a training in one file, `model_type` and a group for every update tha
     /model_type                     BBRBM (binary units), PBRBM (visible units of q states), IIRBM (spins),
                                     BGRBM and IGRBM (Gaussian hidden units)
     /update_100/params/             weight_matrix (visible, hidden) or (visible, states, hidden),
-                                    vbias and hbias
+                                    vbias and hbias; older files keep them in the group itself
     /update_200/params/             …
 
 Its energies are those of `models/rbm.py`, `models/softmax_rbm.py` and `layouts.py`, states from 0. The
@@ -22,8 +22,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from annealz.io.reading import (
     Budget,
     Refusal,
@@ -38,68 +36,52 @@ from annealz.models.abstract import AbstractModel
 from annealz.models.formats.julia import HEADER, model_of_julia
 from annealz.models.formats.layouts import RBMS_TYPES, read_layout
 
-__all__ = ["is_hdf5", "load_hdf5", "read_hdf5", "read_updates"]
+__all__ = ["is_hdf5", "load_hdf5", "updates_of"]
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_OF_TRAJECTORIES = ("BBRBM", "PBRBM")
 _PREFIX = "update_"
-_MOST_NAMES, _MOST_DIGITS, _LONGEST_TYPE = 100_000, 18, 100
-_PIECE_RECORD = (
-    1024  # bytes that the HDF5 library takes for a piece, whatever it holds: 820 measured
-)
+_MOST_NAMES, _MOST_DIGITS, _LONGEST_TEXT = 100_000, 18, 100
+_PIECE_RECORD = 1024  # bytes that the library takes for a piece, whatever it holds: 820 measured
 
 
 def is_hdf5(head: bytes) -> bool:
-    """Whether a file that begins so is one; MATLAB writes 512 bytes of text before it."""
+    """Check whether a file that begins so is one; MATLAB writes 512 bytes of text before it."""
     return _MAGIC in (head[:8], head[512:520])
 
 
 def load_hdf5(
     path: Path, update: str | None = None, names: Mapping[str, str] | None = None
 ) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of a file or of one update in it, and its record."""
-    arrays, update, kind = read_hdf5(path, update, names)
-    if kind == HEADER:
-        return model_of_julia(arrays, path), {}
+    """Return the model of a file, or of one update in it, and its record."""
+    with _opened(path) as file:
+        updates = file.updates()
+        if not updates and update is not None:
+            raise Refusal(f"{path} holds no updates of a training, and {update} was asked for.")
+        if update is not None and update not in updates:
+            raise Refusal(
+                f"{path} holds no {update}: choose one of {len(updates)} from {updates[0]} to "
+                f"{updates[-1]}."
+            )
+        if updates:
+            update = update or updates[-1]
+            kind, arrays = file.type_of_rbms(), file.parameters(update)
+        else:
+            kind, arrays = None, file.contents(file.root) | file.within(names or {})
+    if HEADER in arrays and not names:
+        return model_of_julia(arrays), {}
     model, record = read_layout(arrays, path, names, kind)
     return model, {**record, "name": f"{path.stem}/{update}"} if update else record
 
 
-def read_hdf5(
-    path: Path, update: str | None = None, names: Mapping[str, str] | None = None
-) -> tuple[dict[str, Any], str, str | None]:
-    """The arrays of one update, or of the file itself where it is not a training; the update; the type.
-
-    Of groups in the file what `names` names is read too, group/array.
-    """
-    with _opened(path) as file:
-        updates = file.updates()
-        if not updates:
-            if update is not None:
-                raise Refusal(f"{path} holds no updates of a training, and {update} was asked for.")
-            if HEADER in file.root and not names:
-                return file.arrays(file.root) | file.strings(file.root), "", HEADER
-            found = file.arrays(file.root, is_matlab=_is_matlab(path))
-            return found | file.within(names or {}), "", None
-        kind = file.check_type(tuple(RBMS_TYPES))
-        name = updates[-1] if update is None else update
-        if name not in updates:
-            raise Refusal(
-                f"{path} holds no {name}: choose one of {len(updates)} from {updates[0]} to {updates[-1]}."
-            )
-        return file.parameters(name), name, kind
-
-
-def read_updates(path: Path) -> list[tuple[int, dict[str, np.ndarray]]]:
-    """(number, arrays) of every update of a training, in order."""
+def updates_of(path: Path) -> list[str]:
+    """Return the names of the updates of a training, in order."""
     with _opened(path) as file:
         updates = file.updates()
         if not updates:
             raise Refusal(
                 f"{path} holds {listed(file.root)}: a training of rbms holds update_1, update_2, …"
             )
-        file.check_type(_OF_TRAJECTORIES)
-        return [(_number(name), file.parameters(name)) for name in updates]
+        return updates
 
 
 @contextlib.contextmanager
@@ -121,85 +103,73 @@ class _File:
     """An open file and what is left of the memory that its arrays may take."""
 
     def __init__(self, path: Path, root: Any, h5py: Any):
-        self.path, self.root, self.h5py = path, root, h5py
-        self.budget = Budget(path)
+        self.path, self.root, self.h5py, self.budget = path, root, h5py, Budget(path)
+        with open_regular(path) as raw:
+            self.is_matlab = raw.read(10) == b"MATLAB 7.3"
 
     def updates(self) -> list[str]:
-        """The names of the updates of a training, in order."""
-        if len(self.root) > _MOST_NAMES:
-            raise Refusal(f"{self.path} holds {len(self.root)} names: {_MOST_NAMES} are read.")
-        names = [name for name in self.root if isinstance(name, str) and _number(name) >= 0]
+        """Return the names of the updates of a training, in order."""
+        names = [name for name in self._names(self.root) if _number(name) >= 0]
         return sorted(names, key=_number)
 
-    def check_type(self, known: tuple[str, ...]) -> str | None:
-        """The type of a training's models, if it is one of these; None where the file does not say."""
+    def type_of_rbms(self) -> str | None:
+        """Return the type of a training's models, if it is one that is read; None if none is named."""
         if "model_type" not in self.root:
             return None
-        kind = self._string(self.root, "model_type")
-        if kind not in known:
+        kind = self._text(self._item(self.root, "model_type"))
+        if kind not in RBMS_TYPES:
             raise Refusal(
-                f"{self.path} holds a model of type {shown(kind)}: of the models of rbms "
-                f"{', '.join(known[:-1])} and {known[-1]} are read here."
+                f"{self.path} holds a model of type {shown(kind or '?')}: of the models of rbms "
+                f"{', '.join(RBMS_TYPES)} are read."
             )
         return kind
 
-    def strings(self, group: Any) -> dict[str, str]:
-        """The short texts directly in a group."""
-        found = {}
-        for name in group:
-            if isinstance(name, str) and self._is_string(self._item(group, name)):
-                found[name] = self._string(group, name)
-        return found
+    def parameters(self, update: str) -> dict[str, Any]:
+        """Return the arrays of an update."""
+        group = self._item(self.root, update, is_group=True)
+        if "params" in group:
+            group = self._item(group, "params", is_group=True)
+        return self.contents(group)
 
-    def within(self, names: Mapping[str, str]) -> dict[str, np.ndarray]:
-        """The arrays of these names that lie in groups, group/array."""
+    def within(self, names: Mapping[str, str]) -> dict[str, Any]:
+        """Return the arrays of these names that lie in groups, group/array."""
         found = {}
         for name in names.values():
             *groups, last = name.removesuffix(".T").split("/")
             group = self.root
             for word in groups:
-                group = self._group(group, word) if word in group else {}
+                group = self._item(group, word, is_group=True) if word in group else {}
             if groups and last in group:
-                arrays = self.arrays(group)
-                found |= {"/".join((*groups, last)): arrays[last]} if last in arrays else {}
-        return found
+                found["/".join((*groups, last))] = self.contents(group).get(last)
+        return {name: array for name, array in found.items() if array is not None}
 
-    def _is_string(self, item: Any) -> bool:
-        if not isinstance(item, self.h5py.Dataset) or item.is_virtual or item.external:
-            return False
-        is_short = item.dtype.itemsize <= _LONGEST_TYPE and item.shape in ((), (1,))
-        return is_short and item.dtype.kind in "OSU"
-
-    def _string(self, group: Any, name: str) -> str:
-        """A short text; a question mark where it is something else."""
-        item = self._item(group, name)
-        kind: Any = b"?"
-        if self._is_string(item):
-            kind = item[()] if item.shape == () else item[0]
-        return kind.decode(errors="replace") if isinstance(kind, bytes) else str(kind)
-
-    def parameters(self, update: str) -> dict[str, np.ndarray]:
-        """Newer files keep the parameters in a group of their own, older ones beside the rest."""
-        group = self._group(self.root, update)
-        return self.arrays(self._group(group, "params") if "params" in group else group)
-
-    def arrays(self, group: Any, is_matlab: bool = False) -> dict[str, np.ndarray]:
-        """The numeric arrays directly in a group."""
-        if len(group) > _MOST_NAMES:
-            raise Refusal(f"{self.path} holds {len(group)} names: {_MOST_NAMES} are read.")
+    def contents(self, group: Any) -> dict[str, Any]:
+        """Return the numeric arrays and the short texts directly in a group."""
         found = {}
-        for name in group:
-            if not isinstance(name, str):  # bytes that are not UTF-8
-                continue
+        for name in self._names(group):
             item = self._item(group, name)
             if not isinstance(item, self.h5py.Dataset):
                 continue
-            self._check_place(item, name)
             if item.shape and item.dtype.kind in "fiub":
                 self._take(item, name)
-                array = item[()]
-                found[name] = array.T if is_matlab else array
+                found[name] = item[()].T if self.is_matlab else item[()]
+            elif (text := self._text(item)) is not None:
+                found[name] = text
         return found
+
+    def _names(self, group: Any) -> list[str]:
+        if len(group) > _MOST_NAMES:
+            raise Refusal(f"{self.path} holds {len(group)} names: {_MOST_NAMES} are read.")
+        return [name for name in group if isinstance(name, str)]  # others are bytes, not UTF-8
+
+    def _text(self, item: Any) -> str | None:
+        """Return a short text; None if it is something else."""
+        if not isinstance(item, self.h5py.Dataset) or item.shape not in ((), (1,)):
+            return None
+        if item.dtype.kind not in "OSU" or item.dtype.itemsize > _LONGEST_TEXT:
+            return None
+        value: Any = item[()] if item.shape == () else item[0]
+        return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
     def _take(self, item: Any, name: str) -> None:
         """Count what reading a dataset takes: its values, a piece of it, and a record of every piece."""
@@ -212,36 +182,24 @@ class _File:
         ]
         self.budget.take(f"the pieces of {name}", pieces, _PIECE_RECORD)
 
-    def _group(self, group: Any, name: str) -> Any:
-        found = self._item(group, name)
-        if not isinstance(found, self.h5py.Group):
-            raise Refusal(f"{self.path} is damaged: {shown(name)} must be a group.")
-        return found
-
-    def _item(self, group: Any, name: str) -> Any:
-        """What has this name in a group, if it lies there itself."""
+    def _item(self, group: Any, name: str, is_group: bool = False) -> Any:
+        """Return what has this name in a group, if it and its values lie there themselves."""
+        where = None
         if not isinstance(group.get(name, getlink=True), self.h5py.HardLink):
+            where = "as a link to another place, which is not followed"
+        item: Any = group[name] if where is None else None
+        if isinstance(item, self.h5py.Dataset) and (item.is_virtual or item.external):
+            where = "with values in other files, which are not opened"
+        if where is not None:
             raise Refusal(
-                f"{self.path} holds {shown(name)} as a link to another place, which is not followed: copy "
-                "what it names into the file."
+                f"{self.path} holds {shown(name)} {where}: copy what it names into the file."
             )
-        return group[name]
-
-    def _check_place(self, item: Any, name: str) -> None:
-        """Refuse a dataset whose values lie in other files; nothing else may be asked of it before."""
-        if item.is_virtual or item.external:
-            raise Refusal(
-                f"{self.path} holds {shown(name)} with values in other files, which are not opened: copy "
-                "them into the file."
-            )
+        if is_group and not isinstance(item, self.h5py.Group):
+            raise Refusal(f"{self.path} is damaged: {shown(name)} must be a group.")
+        return item
 
 
 def _number(name: str) -> int:
     digits = name.removeprefix(_PREFIX)
     is_number = name.startswith(_PREFIX) and digits.isascii() and digits.isdecimal()
     return int(digits) if is_number and len(digits) <= _MOST_DIGITS else -1
-
-
-def _is_matlab(path: Path) -> bool:
-    with open_regular(path) as raw:
-        return raw.read(10) == b"MATLAB 7.3"

@@ -1,4 +1,4 @@
-"""The names under which programs keep the arrays of a model, and the order of their axes.
+"""The names under which programs keep the arrays of a model, and the model of named arrays.
 
     annealz             weights        (hidden, visible)   hidden_bias         visible_bias
     Salakhutdinov       vishid         (visible, hidden)   hidbiases           visbiases
@@ -9,7 +9,7 @@ A layout is recognised by its names in whatever container they lie; other names 
 (`naming.py`). Row and column vectors, which are all that MATLAB knows, count as vectors. Other families:
 
     rbms                weight_matrix  (visible, states, hidden), vbias (visible, states): a softmax RBM
-                        of type BGRBM, IGRBM, IIRBM: units of other kinds (`LayeredRBM`), see below
+                        of type BGRBM, IGRBM, IIRBM: units of other types (`LayeredRBM`), see below
     annealz             weights (hidden, visible, states), visible_bias (visible, states): a softmax RBM
     Salakhutdinov       hidpen (hidden, penultimate) and penbiases besides: a DBM of two hidden layers
 
@@ -21,68 +21,59 @@ standard deviation is 1 / sqrt(D). Its Ising units are spins.
 Families are imported where a file holds one: a first result waits for its imports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from annealz.core.arrays import on_device
+from annealz.core.errors import InputError
 from annealz.core.units import GaussianUnits
 from annealz.io.reading import listed, shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.naming import (
+    KINDS,
     command,
     guess,
     map_text,
-    renamed,
+    named,
     unused_means,
     vector,
 )
-from annealz.models.formats.pair_layouts import coupled_model, is_coupled
+from annealz.models.formats.pair_layouts import PAIRS, coupled_model
 from annealz.models.rbm import RBM
 
-if TYPE_CHECKING:
-    from annealz.models.dbm import DBM
-    from annealz.models.layered_rbm import LayeredRBM
-    from annealz.models.softmax_rbm import SoftmaxRBM
-
-__all__ = ["LAYOUTS", "RBMS_TYPES", "Layout", "model_of", "rbm_of", "read_layout"]
+__all__ = ["RBMS_TYPES", "read_layout"]
 
 RBMS_TYPES = {
-    "BBRBM": ("binary", "binary"),
-    "PBRBM": ("softmax", "binary"),
+    "BBRBM": None,
+    "PBRBM": None,
     "BGRBM": ("binary", "gaussian"),
     "IGRBM": ("spin", "gaussian"),
     "IIRBM": ("spin", "spin"),
 }
-"""The kinds of the visible and hidden units of the models of rbms."""
+"""The types of the visible and hidden units of the models of rbms, where the shapes do not tell them."""
+_PARTS = ("weights", "hidden_bias", "visible_bias")
 
 
-class Layout(NamedTuple):
+class _Layout(NamedTuple):
     """Who writes it, its names, and whether the matrix is (visible, hidden)."""
 
     program: str
-    weights: str
-    hidden_bias: str
-    visible_bias: str
+    names: tuple[str, str, str]
     is_visible_first: bool
-
-    @property
-    def names(self) -> tuple[str, str, str]:
-        return self.weights, self.hidden_bias, self.visible_bias
 
     def __str__(self) -> str:
         axes = "(visible, hidden)" if self.is_visible_first else "(hidden, visible)"
-        return f"{self.weights} {axes}, {self.hidden_bias} and {self.visible_bias}"
+        weights, hidden_bias, visible_bias = self.names
+        return f"{weights} {axes}, {hidden_bias} and {visible_bias} ({self.program})"
 
 
-LAYOUTS = (
-    Layout("annealz", "weights", "hidden_bias", "visible_bias", False),
-    Layout("Salakhutdinov's code", "vishid", "hidbiases", "visbiases", True),
-    Layout("rbms", "weight_matrix", "hbias", "vbias", True),
-    Layout("scikit-learn", "components_", "intercept_hidden_", "intercept_visible_", False),
+_LAYOUTS = (
+    _Layout("annealz", _PARTS, False),
+    _Layout("Salakhutdinov's code", ("vishid", "hidbiases", "visbiases"), True),
+    _Layout("rbms", ("weight_matrix", "hbias", "vbias"), True),
+    _Layout("scikit-learn", ("components_", "intercept_hidden_", "intercept_visible_"), False),
 )
 
 
@@ -92,29 +83,7 @@ def read_layout(
     names: Mapping[str, str] | None = None,
     kind: str | None = None,
 ) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of named arrays, and what its record should hold of them."""
-    model = model_of(arrays, where, names, kind)
-    if not isinstance(model, RBM):
-        return model, {}
-    given = arrays if not names else _completed(renamed(arrays, names, where))
-    guessed = _guessed(given, where, names)
-    record = {}
-    if guessed is not None:
-        words = {target: shown(name) for target, name in {**guessed, **(names or {})}.items()}
-        record = {"guessed_names": map_text(words)}
-    if model.visible_means is not None:
-        return model, record
-    biases = np.asarray(model.visible_bias), np.asarray(model.hidden_bias)
-    return model, {**record, **unused_means(arrays, *biases)}
-
-
-def model_of(
-    arrays: Mapping[str, np.ndarray],
-    where: object,
-    names: Mapping[str, str] | None = None,
-    kind: str | None = None,
-) -> AbstractModel:
-    """The model of named arrays, of the family that their names show.
+    """Return the model of named arrays, and what its record should hold of them.
 
     Parameters
     ----------
@@ -122,180 +91,140 @@ def model_of(
     names : what its arrays are called (`naming.py`)
     kind : the type of a model of rbms
     """
-    names = names or {}
-    if names:
-        arrays = _completed(renamed(arrays, names, where))
-    try:
-        if kind is not None and kind not in ("BBRBM", "PBRBM") and not names:
-            return _layered(arrays, where, *RBMS_TYPES[kind], rbms=True)
-        if "visible" in names or "hidden" in names:
-            kinds = names.get("visible", "binary"), names.get("hidden", "binary")
-            return _layered(arrays, where, *kinds, names=names)
-        if {"weight_matrix", "vbias", "hbias"} <= arrays.keys() and arrays[
-            "weight_matrix"
-        ].ndim == 3:
-            weights = np.moveaxis(arrays["weight_matrix"], -1, 0)
-            return _softmax(weights, arrays["hbias"], arrays["vbias"])
-        if {"weights", "hidden_bias", "visible_bias"} <= arrays.keys():
-            parts = [arrays[name] for name in ("weights", "hidden_bias", "visible_bias")]
-            if np.ndim(parts[0]) == 3:
-                return _softmax(*parts)
-            if "scale" in names:
-                from annealz.models.gaussian_rbm import GaussianRBM
+    with named(where):
+        return _read(arrays, where, dict(names or {}), kind)
 
-                scale = vector(arrays["scale"])
-                return GaussianRBM(parts[0], vector(parts[1]), vector(parts[2]), scale)
-        if {"hidpen", "penbiases", "vishid", "hidbiases", "visbiases"} <= arrays.keys():
-            return _dbm_of(arrays)
-        if is_coupled(arrays):
-            return coupled_model(arrays)
+
+def _read(
+    arrays: Mapping[str, np.ndarray], where: object, names: dict[str, str], kind: str | None
+) -> tuple[AbstractModel, dict[str, Any]]:
+    units = RBMS_TYPES[kind] if kind and not names else None
+    if set(KINDS) & names.keys():
+        units = tuple(names.get(layer, "binary") for layer in KINDS)
+    sources = _sources(arrays, {key: name for key, name in names.items() if key not in KINDS})
+    parts = {target: _array(arrays, where, name, target) for target, name in sources.items()}
+    if "couplings" in parts:
+        return coupled_model({**arrays, **parts}), {}
+    if "hidpen" in arrays and not names:
+        return _dbm_of(arrays, where), {}
+    record = {}
+    if any(target not in parts for target in _PARTS):
+        others = {name for layout in _LAYOUTS[1:] for name in layout.names}
+        guessed = (
+            guess(arrays, where, sources) if not others & arrays.keys() - sources.keys() else None
+        )
+        if guessed is None:
+            raise ValueError(_lacks(arrays, where))
+        said = {target: shown(name) for target, name in {**guessed, **names}.items()}
+        record, sources = {"guessed_names": map_text(said)}, {**sources, **guessed}
+        parts |= {target: _array(arrays, where, name, target) for target, name in guessed.items()}
+    weights, hidden_bias, visible_bias = (parts[target] for target in _PARTS)
+    if weights.ndim != 3:
+        visible_bias = vector(visible_bias)
+    try:
+        model = _rbm(weights, vector(hidden_bias), visible_bias, parts, units, kind is not None)
     except ValueError as error:
-        if str(error).startswith(str(where)):
+        if weights.shape != (*np.shape(visible_bias), *vector(hidden_bias).shape):
             raise
-        raise ValueError(f"{where}: {error}") from error
-    if "hidpen" in arrays:  # an RBM's names are there too, and mean a part of the model only
+        turned = sources["weights"]
+        turned = turned.removesuffix(".T") if turned.endswith(".T") else f"{turned}.T"
+        typed = command(where, {**names, "weights": turned})
+        words = f"{where}: {str(error).rstrip('.')}; they fit the other way round: type {typed}."
+        raise ValueError(words) from error
+    if isinstance(model, RBM) and model.visible_means is None:
+        biases = np.asarray(model.visible_bias), np.asarray(model.hidden_bias)
+        record |= unused_means(arrays, *biases)
+    return model, record
+
+
+def _sources(arrays: Mapping[str, np.ndarray], names: Mapping[str, str]) -> dict[str, str]:
+    """Return what the arrays are called under annealz's names: as the user says, or as a program does."""
+    sources = dict(names)
+    for layout in _LAYOUTS:
+        for target, name in zip(_PARTS, layout.names, strict=True):
+            if target not in sources and name in arrays:
+                is_turned = target == "weights" and layout.is_visible_first
+                sources[target] = f"{name}.T" if is_turned else name
+    for target in ("visible_means", "scale"):
+        if target not in sources and target in arrays and (target != "scale" or names):
+            sources[target] = target
+    for couplings, fields in PAIRS:
+        if "couplings" not in sources and couplings in arrays:
+            sources["couplings"] = couplings
+            sources |= {"fields": fields} if fields in arrays and "fields" not in sources else {}
+    return sources
+
+
+def _array(arrays: Mapping[str, np.ndarray], where: object, name: str, target: str) -> np.ndarray:
+    """Return the array of this name; of weights with .T the last axis, hidden units, first."""
+    if name in arrays:
+        return np.asarray(arrays[name])
+    bare = name.removesuffix(".T")
+    if bare == name or bare not in arrays:
+        raise InputError(
+            "",
+            f"{where} holds no {shown(name)}, which {{map}} gives as {target}",
+            remedy=f"it holds {listed(arrays)}",
+        )
+    array = np.asarray(arrays[bare])
+    return np.moveaxis(array, -1, 0) if array.ndim else array
+
+
+def _rbm(weights, hidden_bias, visible_bias, parts, units, is_rbms: bool) -> AbstractModel:
+    """Return the RBM of these arrays, of the family that their shapes and the types of units show."""
+    if units is not None:
+        from annealz.models.layered_rbm import LayeredRBM
+
+        visible, hidden = units
+        if is_rbms and hidden == "gaussian":
+            scale = np.full(hidden_bias.shape, len(visible_bias) ** -0.5)
+            hidden = GaussianUnits(on_device(scale))
+        return LayeredRBM(weights, hidden_bias, visible_bias, visible, hidden)
+    if weights.ndim == 3:
+        from annealz.models.softmax_rbm import SoftmaxRBM
+
+        return SoftmaxRBM(weights, hidden_bias, visible_bias)
+    if "scale" in parts:
+        from annealz.models.gaussian_rbm import GaussianRBM
+
+        return GaussianRBM(weights, hidden_bias, visible_bias, vector(parts["scale"]))
+    means = parts.get("visible_means")
+    return RBM.checked(weights, hidden_bias, visible_bias, None if means is None else vector(means))
+
+
+def _dbm_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
+    names = ("vishid", "hidpen", "visbiases", "hidbiases", "penbiases")
+    if not arrays.keys() >= set(
+        names
+    ):  # an RBM's names are there too, and mean a part of the model only
         raise ValueError(
             f"{where} holds hidpen, as a DBM does, which needs vishid, hidbiases, visbiases and penbiases "
             f"too: this one holds {listed(arrays)}."
         )
-    return rbm_of(arrays, where, names)
-
-
-def _completed(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """With what the user did not name under annealz's names too, where a program has a name for it."""
-    for layout in LAYOUTS[1:]:
-        for target, name in zip(LAYOUTS[0].names, layout.names, strict=True):
-            if target not in arrays and name in arrays:
-                turned = target == "weights" and layout.is_visible_first
-                arrays[target] = np.asarray(arrays[name]).T if turned else arrays[name]
-    return arrays
-
-
-def _softmax(weights: np.ndarray, hidden_bias: np.ndarray, visible_bias: np.ndarray) -> SoftmaxRBM:
-    from annealz.models.softmax_rbm import SoftmaxRBM
-
-    return SoftmaxRBM(weights, hidden_bias, visible_bias)
-
-
-def _dbm_of(arrays: Mapping[str, np.ndarray]) -> DBM:
     if "labpen" in arrays:
         raise ValueError("a DBM with units for labels (labpen) is not read: leave the labels out.")
     from annealz.models.dbm import DBM
 
-    weights = [np.asarray(arrays[name]).T for name in ("vishid", "hidpen")]
-    names = ("visbiases", "hidbiases", "penbiases")
-    return DBM(weights, [vector(np.asarray(arrays[name])) for name in names])
+    first, second, *biases = (np.asarray(arrays[name]) for name in names)
+    return DBM([first.T, second.T], [vector(bias) for bias in biases])
 
 
-def _layered(
-    arrays: Mapping[str, np.ndarray],
-    where: object,
-    visible: str,
-    hidden: str,
-    rbms: bool = False,
-    names: Mapping[str, str] | None = None,
-) -> LayeredRBM:
-    """An RBM with units of these kinds."""
-    from annealz.models.layered_rbm import LayeredRBM
-
-    weights, hidden_bias, visible_bias = _parts(arrays, where, names)
-    units: Any = hidden
-    if rbms and hidden == "gaussian":
-        units = GaussianUnits(on_device(np.full(hidden_bias.shape, len(visible_bias) ** -0.5)))
-    return LayeredRBM(weights, hidden_bias, visible_bias, visible, units)
-
-
-def rbm_of(
-    arrays: Mapping[str, np.ndarray], where: object, names: Mapping[str, str] | None = None
-) -> RBM:
-    """The RBM of named arrays; a ValueError reports the keys found and the keys wanted.
-
-    `where` is what the message calls the file, `names` what the user said of its arrays.
-    """
-    parts = _parts(arrays, where, names)
-    means = arrays.get("visible_means")
-    try:
-        return RBM.checked(*parts, None if means is None else vector(np.asarray(means)))
-    except ValueError as error:
-        remedy = _turn(parts, arrays, where, names)
-        words = f"{str(error).rstrip('.')}{remedy}." if remedy else error
-        raise ValueError(f"{where}: {words}") from error
-
-
-def _parts(
-    arrays: Mapping[str, np.ndarray], where: object, names: Mapping[str, str] | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """weights (hidden, visible), hidden bias and visible bias, under the names of a layout or a guess."""
-    layout = _layout(arrays)
-    missing = [name for name in layout.names if name not in arrays]
-    if missing:
-        found = _guessed(arrays, where, names)
-        if found is None:
-            raise ValueError(_lacks(arrays, where, layout, missing))
-        arrays, layout = renamed(arrays, found, where), LAYOUTS[0]
-    weights, hidden_bias, visible_bias = (np.asarray(arrays[name]) for name in layout.names)
-    weights = weights.T if layout.is_visible_first else weights
-    return weights, vector(hidden_bias), vector(visible_bias)
-
-
-def _layout(arrays: Mapping[str, np.ndarray]) -> Layout:
-    """Of which the most names are there."""
-    return max(LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
-
-
-def _guessed(
-    arrays: Mapping[str, np.ndarray], where: object, names: Mapping[str, str] | None
-) -> dict[str, str] | None:
-    """What arrays are called where no program's names say it, and nothing else can be meant."""
-    if all(name in arrays for name in _layout(arrays).names) or _other_program(arrays):
-        return None
-    return guess(arrays, where, names or {})
-
-
-def _other_program(arrays: Mapping[str, np.ndarray]) -> bool:
-    """Whether names are those of a program except annealz, so that what lacks is missing, not renamed."""
-    return any(name in arrays for layout in LAYOUTS[1:] for name in layout.names)
-
-
-def _lacks(
-    arrays: Mapping[str, np.ndarray], where: object, layout: Layout, missing: list[str]
-) -> str:
-    found = listed(arrays)
-    if len(missing) < len(layout.names):
+def _lacks(arrays: Mapping[str, np.ndarray], where: object) -> str:
+    """Return what to do about arrays that are not there."""
+    layout = max(_LAYOUTS, key=lambda layout: sum(name in arrays for name in layout.names))
+    lacks = ", ".join(name for name in layout.names if name not in arrays)
+    if any(name in arrays for name in layout.names):
         return (
-            f"{where} lacks {', '.join(missing)}: an RBM file holds {layout} ({layout.program}), "
-            f"this one holds {found}."
+            f"{where} lacks {lacks}: an RBM file holds {layout}, this one holds {listed(arrays)}."
         )
     if "fields" in arrays or "J" in arrays:
         return (
             f"{where} lacks couplings: a file of an Ising or Potts model holds couplings (units, units) "
-            f"and fields (units,) or (units, states), this one holds {found}; say what is what by --map "
-            "couplings=J,fields=h."
+            f"and fields (units,) or (units, states), this one holds {listed(arrays)}; say what is what "
+            "by --map couplings=J,fields=h."
         )
-    wanted = "; or ".join(f"{layout} ({layout.program})" for layout in LAYOUTS)
+    wanted = "; or ".join(map(str, _LAYOUTS))
     return (
-        f"{where} lacks {', '.join(missing)}: it holds {found}, and an RBM file holds {wanted}; other "
-        "names are read with --map weights=W,hidden_bias=h,visible_bias=v, and W.T where rows are visible "
-        "units."
+        f"{where} lacks {lacks}: it holds {listed(arrays)}, and an RBM file holds {wanted}; other names "
+        "are read with --map weights=W,hidden_bias=h,visible_bias=v, and W.T where rows are visible units."
     )
-
-
-def _turn(
-    parts: tuple[np.ndarray, ...],
-    arrays: Mapping[str, np.ndarray],
-    where: object,
-    names: Mapping[str, str] | None,
-) -> str:
-    """What to type where biases fit only the other way round."""
-    weights, hidden, visible = parts
-    if weights.ndim != 2 or weights.shape != (*visible.shape, *hidden.shape):
-        return ""
-    named = next((one for one in LAYOUTS if one.weights in arrays), LAYOUTS[0])
-    given = (names or {}).get("weights", named.weights)
-    turned = given.removesuffix(".T") if given.endswith(".T") else f"{given}.T"
-    if given not in arrays and given == named.weights:
-        return ""
-    if named.is_visible_first:  # the mapped name is read as (hidden, visible)
-        turned = given
-    typed = command(where, {**(names or {}), "weights": turned})
-    return f"; they fit the other way round: type {typed}"

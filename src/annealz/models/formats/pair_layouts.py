@@ -9,49 +9,36 @@
 the states in the data, or `alignment` (rows, units), the data themselves, give a Potts model its base rate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from annealz.io.reading import listed, shown
+from annealz.models.abstract import AbstractModel
 
-if TYPE_CHECKING:
-    from annealz.models.ising import Ising
-    from annealz.models.potts import Potts
-
-__all__ = ["coupled_model", "is_coupled"]
+__all__ = ["PAIRS", "coupled_model"]
 
 _MOST_STATES = 1000
-_NAMES = (("couplings", "fields"), ("coupling_matrix", "bias"))
+PAIRS = (("couplings", "fields"), ("coupling_matrix", "bias"))
 
 
-def is_coupled(arrays: Mapping[str, np.ndarray]) -> bool:
-    """Whether these arrays are those of units coupled in pairs."""
-    return any(couplings in arrays for couplings, _ in _NAMES)
-
-
-def coupled_model(arrays: Mapping[str, np.ndarray]) -> Ising | Potts:
-    """The model of these arrays; a ValueError says what is wrong with them."""
+def coupled_model(arrays: Mapping[str, np.ndarray]) -> AbstractModel:
+    """Return the Ising or Potts model of arrays under annealz's names."""
     from annealz.models.ising import Ising
     from annealz.models.potts import Potts
 
-    name, fields_name = next(names for names in _NAMES if names[0] in arrays)
-    couplings, fields = np.asarray(arrays[name]), arrays.get(fields_name)
-    fields = None if fields is None else np.asarray(fields)
+    couplings, fields = arrays["couplings"], arrays.get("fields")
     num_states = _num_states(arrays)
     is_matrix = fields is not None and fields.ndim == 2 and 1 not in fields.shape
     if couplings.ndim != 4 and num_states is None and not is_matrix:
         if couplings.ndim != 2:
             raise ValueError(
-                f"{name} must be (units, units) or (units, states, units, states), got shape "
+                f"couplings must be (units, units) or (units, states, units, states), got shape "
                 f"{shown(couplings.shape)}: this file holds {listed(arrays)}."
             )
         return Ising(couplings, None if fields is None else fields.reshape(-1))
     model = Potts(couplings, num_states, fields)
-    return Potts(couplings, num_states, fields, _frequencies(arrays, model))
+    return Potts(couplings, num_states, fields, _frequencies(arrays, *model.fields.shape))
 
 
 def _num_states(arrays: Mapping[str, np.ndarray]) -> int | None:
@@ -66,15 +53,15 @@ def _num_states(arrays: Mapping[str, np.ndarray]) -> int | None:
     return count
 
 
-def _frequencies(arrays: Mapping[str, np.ndarray], model: Potts) -> np.ndarray | None:
-    """Of the states in the data, where the file has them."""
+def _frequencies(
+    arrays: Mapping[str, np.ndarray], num_units: int, num_states: int
+) -> np.ndarray | None:
+    """Return those of the states in the data, where the file has them."""
     from annealz.bases.categorical import CategoricalBase
 
-    if "alignment" in arrays:
-        rows = np.asarray(arrays["alignment"])
-        if rows.ndim != 2 or rows.shape[1] != model.num_units:
-            raise ValueError(
-                f"alignment must be (rows, {model.num_units}), got shape {shown(rows.shape)}."
-            )
-        return np.exp(np.asarray(CategoricalBase.from_data(rows, model.num_states).logits))
-    return arrays.get("frequencies")
+    if "alignment" not in arrays:
+        return arrays.get("frequencies")
+    rows = np.asarray(arrays["alignment"])
+    if rows.ndim != 2 or rows.shape[1] != num_units:
+        raise ValueError(f"alignment must be (rows, {num_units}), got shape {shown(rows.shape)}.")
+    return np.exp(np.asarray(CategoricalBase.from_data(rows, num_states).logits))

@@ -5,45 +5,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from annealz.io.reading import Budget, need, open_regular, told
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import read_layout
 
-__all__ = ["is_safetensors", "load_safetensors", "read_safetensors"]
+__all__ = ["is_safetensors", "load_safetensors"]
 
 _LONGEST_HEADER = 8 * 2**20  # some 50,000 tensors
 
 
 def is_safetensors(head: bytes) -> bool:
-    """Whether a file that begins so may be one: the length of a JSON header, and its opening brace."""
+    """Check whether a file that begins so may be one: the length of a JSON header, and its brace."""
     return len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 10**8
 
 
 def load_safetensors(
     path: Path, names: Mapping[str, str] | None = None
 ) -> tuple[AbstractModel, dict[str, Any]]:
-    """The model of a file, and its record."""
-    return read_layout(read_safetensors(path), path, names)
-
-
-def read_safetensors(path: Path) -> dict[str, np.ndarray]:
-    """The tensors of a file."""
+    """Return the model of a file, and its record."""
     package = need("safetensors.numpy", "safetensors files are read", "formats")
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         Budget(path).take("tensors", (size,), 1)
-        length = int.from_bytes(file.read(8), "little")
-        if length > min(size, _LONGEST_HEADER):
-            raise ValueError(
-                f"{path} is truncated, damaged or not a safetensors file: its header has {length} bytes."
-            )
-        file.seek(0)
         raw = file.read(size)
+    length = int.from_bytes(raw[:8], "little")
     try:
-        return dict(package.load(raw))
+        if length > min(size, _LONGEST_HEADER):
+            raise ValueError(f"its header has {length} bytes")
+        arrays = package.load(raw)
     except Exception as error:  # the package has an exception of its own for every kind of damage
         raise ValueError(
             f"{path} is truncated, damaged or not a safetensors file: {told(error)}."
         ) from error
+    return read_layout(arrays, path, names)

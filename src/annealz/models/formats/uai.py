@@ -23,23 +23,25 @@ import numpy as np
 from annealz.io.reading import Budget, read_small, shown
 from annealz.models.factor_graph import FactorGraph
 
-__all__ = ["evidence_part", "is_uai", "load_uai", "read_evidence", "read_uai"]
+__all__ = ["evidence_part", "is_uai", "load_uai", "read_evidence"]
 
 _KINDS = (b"MARKOV", b"BAYES")
 _MOST_SHOWN = 3
 _SUM_TOLERANCE = 0.01  # printed digits may be few
 _OBSERVED = re.compile(r"\d{1,9}=\d{1,9}(,\d{1,9}=\d{1,9})*")
+_WHOLE = re.compile(rb"\d{1,9}")
+_REAL = re.compile(rb"(?i)[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf|nan)")
 
 
 def is_uai(head: bytes) -> bool:
-    """Whether a file that begins so is a network."""
+    """Check whether a file that begins so is a network."""
     words = head.split(None, 1)
     return bool(words) and words[0].upper() in _KINDS
 
 
 def load_uai(path: Path, part: str | None = None) -> tuple[FactorGraph, dict[str, Any]]:
-    """The factor graph of a network, given the evidence of `part`, such as 3=1,7=0; and its record."""
-    graph = read_uai(path)
+    """Return the factor graph of a network, given the evidence of `part`, like 3=1,7=0; and its record."""
+    graph = _read_graph(path)
     if part is None:
         return graph, {}
     if not _OBSERVED.fullmatch(part):
@@ -53,71 +55,51 @@ def load_uai(path: Path, part: str | None = None) -> tuple[FactorGraph, dict[str
             raise ValueError(f"{path}: evidence names variable {variable} twice.")
         evidence[variable] = state
     few = part if len(evidence) <= _MOST_SHOWN else f"{len(evidence)} variables"
-    try:
-        return graph.given(evidence), {"name": f"{path.stem} given {few}"}
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    return graph.given(evidence), {"name": f"{path.stem} given {few}"}
 
 
-def read_uai(path: Path) -> FactorGraph:
-    """The factor graph of a network."""
+def _read_graph(path: Path) -> FactorGraph:
     words = _Words(path)
-    kind = words.next("MARKOV or BAYES")
-    if kind.upper() not in _KINDS:
-        raise ValueError(
-            f"{path} must begin with MARKOV or BAYES, got {shown(kind.decode('ascii', 'replace'))!r}."
-        )
-    is_bayes = kind.upper() == b"BAYES"
-    num_states = words.numbers(
-        words.count("the number of variables"), "the states of the variables"
-    )
-    if not len(num_states) or min(num_states) < 1:
+    kind = words.take(1, "MARKOV or BAYES")[0].upper()
+    if kind not in _KINDS:
+        got = shown(kind.decode("ascii", "replace"))
+        raise ValueError(f"{path} must begin with MARKOV or BAYES, got {got!r}.")
+    num_states = words.whole(words.count("the number of variables"), "the states of the variables")
+    if min(num_states, default=0) < 1:
         raise ValueError(f"{path} must have variables of at least one state each.")
     scopes = []
     for number in range(words.count("the number of factors")):
         length = words.count(f"the length of the scope of factor {number}")
-        scope = words.numbers(length, f"the scope of factor {number}")
-        if any(v >= len(num_states) for v in scope):
+        scopes.append(words.whole(length, f"the scope of factor {number}"))
+        if max(scopes[-1], default=0) >= len(num_states):
             raise ValueError(
                 f"{path}: the scope of factor {number} must be of variables 0 to {len(num_states) - 1}, "
-                f"got {shown(scope)}."
+                f"got {shown(scopes[-1])}."
             )
-        scopes.append(scope)
     factors, budget = [], Budget(path)
     for number, scope in enumerate(scopes):
         wanted = math.prod(num_states[v] for v in scope)
-        size = words.whole(f"the size of factor {number}")
+        [size] = words.whole(1, f"the size of factor {number}")
         if size != wanted:
             raise ValueError(
                 f"{path}: factor {number} over variables {shown(scope)} must have {wanted} entries, "
                 f"got {size}."
             )
         budget.take(f"factor {number}", (size,), 16)
-        factors.append((scope, words.table(size, number)))
-        if is_bayes and scope:
-            _check_conditional(path, number, factors[-1][1], num_states[scope[-1]])
+        table = words.real(size, f"factor {number}")
+        factors.append((scope, table))
+        if kind == b"BAYES" and scope:
+            _check_conditional(path, number, table, num_states[scope[-1]])
     if words.left:
         raise ValueError(f"{path} holds {words.left} words after its last factor: it is damaged.")
-    try:
-        return FactorGraph(num_states, factors)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    return FactorGraph(num_states, factors)
 
 
 def read_evidence(path: str | Path) -> dict[int, int]:
-    """The observed variables of an evidence file, and their states.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from annealz.models.formats.uai import read_evidence
-    >>> _ = Path("network.uai.evid").write_text("2 3 1 7 0")
-    >>> read_evidence("network.uai.evid")
-    {3: 1, 7: 0}
-    """
+    """Return the observed variables of an evidence file, and their states."""
     path = Path(path)
     words = _Words(path)
-    values = words.numbers(words.left, "evidence")
+    values = words.whole(words.left, "evidence")
     if len(values) % 2 == 0 and values:  # the number of samples comes first
         if values[0] != 1:
             raise ValueError(f"{path} must hold evidence of one sample, got {values[0]}.")
@@ -134,7 +116,7 @@ def read_evidence(path: str | Path) -> dict[int, int]:
 
 
 def evidence_part(path: str | Path) -> str:
-    """The evidence of a file as `load_uai` takes it; empty where nothing is observed."""
+    """Return the evidence of a file as `load_uai` takes it; empty where nothing is observed."""
     return ",".join(f"{variable}={state}" for variable, state in read_evidence(path).items())
 
 
@@ -142,56 +124,39 @@ class _Words:
     """The words of a text, one after the other."""
 
     def __init__(self, path: Path):
-        raw = read_small(path)
-        self.path, self.size, self._at = path, len(raw), 0
-        self._words = raw.split()
+        self.path, self._words, self._at = path, read_small(path).split(), 0
 
     @property
     def left(self) -> int:
         return len(self._words) - self._at
 
-    def next(self, what: str) -> bytes:
-        if not self.left:
+    def take(self, count: int, what: str, form: re.Pattern | None = None) -> list[bytes]:
+        """Return so many words, if they are there and each is of this form."""
+        if count > self.left:
             raise ValueError(f"{self.path} ends where {what} should be: it is cut off.")
-        self._at += 1
-        return self._words[self._at - 1]
+        words = self._words[self._at : self._at + count]
+        self._at += count
+        wrong = next((word for word in words if form and not form.fullmatch(word)), None)
+        if wrong is not None:
+            kind = "a whole number" if form is _WHOLE else "a number"
+            got = shown(wrong.decode("ascii", "replace"))
+            raise ValueError(f"{self.path}: {what} must be {kind}, got {got!r}.")
+        return words
 
-    def whole(self, what: str) -> int:
-        word = self.next(what)
-        if not word.isdigit() or len(word) > 9:
-            raise ValueError(
-                f"{self.path}: {what} must be a whole number, "
-                f"got {shown(word.decode('ascii', 'replace'))!r}."
-            )
-        return int(word)
+    def whole(self, count: int, what: str) -> list[int]:
+        return [int(word) for word in self.take(count, what, _WHOLE)]
+
+    def real(self, count: int, what: str) -> np.ndarray:
+        return np.array([float(word) for word in self.take(count, what, _REAL)])
 
     def count(self, what: str) -> int:
-        """How many follow, which are words of their own."""
-        count = self.whole(what)
+        """Return the number of words that follow."""
+        [count] = self.whole(1, what)
         if count > self.left:
             raise ValueError(
                 f"{self.path}: {what} is {count:,} and {self.left:,} words follow: it is cut off."
             )
         return count
-
-    def numbers(self, count: int, what: str) -> list[int]:
-        return [self.whole(what) for _ in range(count)]
-
-    def table(self, size: int, number: int) -> np.ndarray:
-        if size > self.left:
-            raise ValueError(
-                f"{self.path} ends in factor {number}, of {size} entries: it is cut off."
-            )
-        words = self._words[self._at : self._at + size]
-        self._at += size
-        try:
-            return np.array([float(word) for word in words])
-        except ValueError:
-            wrong = next(word for word in words if not _is_number(word))
-            raise ValueError(
-                f"{self.path}: factor {number} must hold numbers, got "
-                f"{shown(wrong.decode('ascii', 'replace'))!r}."
-            ) from None
 
 
 def _check_conditional(path: Path, number: int, table: np.ndarray, num_states: int) -> None:
@@ -204,11 +169,3 @@ def _check_conditional(path: Path, number: int, table: np.ndarray, num_states: i
             f"{sums[wrong][0]:g}: its values may be in another order, as pgmpy writes them; where they are "
             "meant so, write MARKOV instead of BAYES."
         )
-
-
-def _is_number(word: bytes) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
