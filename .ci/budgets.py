@@ -36,7 +36,11 @@ BUDGETS = {  # folder: (goal, limit)
 
 def folder_of(file: Path) -> str:
     """Return the folder of the table that a file belongs to."""
-    parents = [parent.relative_to(ROOT).as_posix() for parent in file.parents[:-1] if ROOT in (parent, *parent.parents)]
+    parents = [
+        parent.relative_to(ROOT).as_posix()
+        for parent in file.parents[:-1]
+        if ROOT in (parent, *parent.parents)
+    ]
     return next((name for name in parents if name in BUDGETS), "")
 
 
@@ -51,9 +55,13 @@ def main() -> int:
     for name, (goal, limit) in BUDGETS.items():
         print(f"{name or 'annealz':16}{lines[name]:8,}{limit:8,}{goal:8,}")
         if lines[name] > limit:
-            failures.append(f"{name or 'annealz'} has {lines[name]:,} lines, its limit is {limit:,}")
+            failures.append(
+                f"{name or 'annealz'} has {lines[name]:,} lines, its limit is {limit:,}"
+            )
     total = sum(lines.values())
-    print(f"{'all':16}{total:8,}{MAX_LINES:8,}{28_000:8,}   {len(files)} files, at most {MAX_FILES}")
+    print(
+        f"{'all':16}{total:8,}{MAX_LINES:8,}{28_000:8,}   {len(files)} files, at most {MAX_FILES}"
+    )
     if total > MAX_LINES:
         failures.append(f"src/annealz has {total:,} lines, its limit is {MAX_LINES:,}")
     if len(files) > MAX_FILES:

@@ -25,7 +25,10 @@ short = {"num_steps": 300, "num_chains": 200}
 check("annealing", annealz.estimate_log_z(model, **short))
 check("two sides", annealz.estimate_log_z(model, two_sided=True, **short))
 check("islands", annealz.estimate_log_z(model, resample=0.5, **short))
-check("exchange", annealz.estimate_log_z(model, method="exchange", num_rungs=8, num_ensembles=16, num_steps=500))
+check(
+    "exchange",
+    annealz.estimate_log_z(model, method="exchange", num_rungs=8, num_ensembles=16, num_steps=500),
+)
 
 lattice = annealz.estimate_log_z(annealz.Ising.square(4, 0.3), **short)
 assert lattice.exact_log_z is not None

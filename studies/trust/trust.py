@@ -74,9 +74,9 @@ def run_problem(
     missing = sorted(set(range(num_seeds)) - {row["index"] for row in done})
     if not missing or time.time() > end:
         return len(missing)
+    from annealz.api import estimate_log_z
     from annealz.core.random import derive_seed
     from annealz.core.versions import versions
-    from annealz.api import estimate_log_z
 
     model, exact = problem.build(uai)
     _end_line(file)

@@ -67,7 +67,9 @@ def exchanged(model: Any, **options: Any) -> Observed:
 
 
 def nested(**options: Any) -> Observed:
-    result = annealz.estimate_log_z(BUMP, method="nested", num_live=120, num_runs=3, num_inner_steps=10, seed=3)
+    result = annealz.estimate_log_z(
+        BUMP, method="nested", num_live=120, num_runs=3, num_inner_steps=10, seed=3
+    )
     return observed(result, result.draws, result.log_weights)
 
 

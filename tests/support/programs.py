@@ -19,8 +19,8 @@ Programs = dict[str, str]
 def lowered_programs() -> Iterator[Programs]:
     """Record, by function, digests of its programs, each with the number of its products.
 
-    It is complete at the end of the context. Programs of JAX itself are left out. Where the program for CUDA
-    is another one than that of this process, its digest follows after a stroke.
+    It is complete at the end of the context. Programs of JAX itself are left out. Where the program for
+    CUDA is another one than that of this process, its digest follows after a stroke.
     """
     jax.clear_caches()
     lower, programs, texts = mlir.lower_jaxpr_to_module, {}, collections.defaultdict(set)

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from annealz.cli.retry import with_changes
+
 from annealz.engine.progress import Progress
 from support.command import KEYS, refused, run
 

@@ -20,9 +20,7 @@ MODEL = random_rbm(6, 9, 1.0, seed=3)
 QUICK = {"num_steps": 100, "num_chains": 2500, "schedule": "linear", "second_opinion": False}
 
 
-DENSITY = annealz.LogDensity(
-    lambda x: -jnp.sum((x - 0.5) ** 2 / 2) + 0.1 * jnp.sum(jnp.cos(x)), 4
-)
+DENSITY = annealz.LogDensity(lambda x: -jnp.sum((x - 0.5) ** 2 / 2) + 0.1 * jnp.sum(jnp.cos(x)), 4)
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # no worker can import it
 
 

@@ -191,9 +191,7 @@ def test_means_of_zero_or_one_are_smoothed_and_said():
         random_rbm(4, 6), data=means, num_steps=20, num_chains=100, second_opinion=False
     )
     assert estimate.base == "base-rate"
-    assert any(
-        "of the 6 means of the data 2 are 0 or 1" in one for one in estimate.messages
-    )
+    assert any("of the 6 means of the data 2 are 0 or 1" in one for one in estimate.messages)
     rows = np.repeat(means[None], 1000, axis=0)
     same = annealz.estimate_log_z(
         random_rbm(4, 6), data=rows, num_steps=20, num_chains=100, second_opinion=False

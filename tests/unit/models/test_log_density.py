@@ -168,9 +168,7 @@ def test_a_run_with_a_tuned_kernel_goes_on_to_the_same_bits(tmp_path, seed):
         annealz.estimate_log_z(
             MODEL, out=tmp_path / "r", chunk_steps=50, on_progress=stop, **options
         )
-    with pytest.raises(
-        ValueError, match="a model that cannot be stored: give it again by model"
-    ):
+    with pytest.raises(ValueError, match="a model that cannot be stored: give it again by model"):
         annealz.resume(tmp_path / "r")
     other = annealz.LogDensity(lambda x: 1.1 * log_density(x), 2, "bell")
     with pytest.raises(ValueError, match="another model"):

@@ -155,8 +155,9 @@ def _opinion_parts(estimate: Estimate, opinion: SecondOpinion) -> list[Part]:
     ]
     if estimate.runs.probe is not None:
         parts.append(
-            f"Of {estimate.runs.probe.num_chains:,} final states of the second run, annealed back along "
-            f"the first path, those that no first chain reaches hold {100 * opinion.missed:.1f} % of the mass."
+            f"Of {estimate.runs.probe.num_chains:,} final states of the second run, annealed back "
+            "along the first path, those that no first chain reaches hold "
+            f"{100 * opinion.missed:.1f} % of the mass."
         )
     return parts
 

@@ -64,8 +64,8 @@ class NestedSampling(AbstractMethod):
         target, meta = read_target(request.model)
         if not isinstance(target, LogDensity):
             raise ValueError(
-                f"nested sampling takes a density over real variables (LogDensity), got {target.name}: take "
-                "annealing or replica exchange for it."
+                "nested sampling takes a density over real variables (LogDensity), got "
+                f"{target.name}: take annealing or replica exchange for it."
             )
         context.place(target, None)
         prior, live = _prior(target, request.base), _live(request, target.dim)

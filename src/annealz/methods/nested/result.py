@@ -51,17 +51,21 @@ class NestedRun:
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return the points as named arrays, and the rest as a JSON record."""
-        numbers = {f.name: getattr(self, f.name) for f in dataclasses.fields(_RunRecord)}
-        record = _RunRecord(**numbers | {"ending": self.ending.value})
+        numbers: dict[str, Any] = {
+            f.name: getattr(self, f.name) for f in dataclasses.fields(_RunRecord)
+        }
+        numbers["ending"] = self.ending.value
+        record = _RunRecord(**numbers)
         return {name: getattr(self, name) for name in _ARRAYS}, record.to_dict()
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Self:
         """Return the run that was stored."""
-        numbers = _RunRecord.read(record).to_dict()
+        numbers: dict[str, Any] = _RunRecord.read(record).to_dict()
         count = len(real_numbers(arrays, "deaths", _RunRecord.what, num_axes=1))
+        numbers["ending"] = Ending(numbers["ending"])
         points = {n: real_numbers(arrays, n, _RunRecord.what, length=count) for n in _ARRAYS}
-        return cls(**points, **numbers | {"ending": Ending(numbers["ending"])})
+        return cls(**points, **numbers)
 
 
 _ARRAYS = ("x", "deaths", "births")
