@@ -2,8 +2,6 @@
 
 from annealz.cli.signals import answer_signals
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line and exit."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from annealz.methods.annealing.estimate import Estimate
 
-__all__ = ["estimate_log_z", "resume"]
-
 
 def estimate_log_z(
     model: AbstractModel | str | Path,

@@ -15,8 +15,6 @@ from jaxtyping import Array, Float
 
 from annealz.core.random import Bits
 
-__all__ = ["AbstractBase"]
-
 
 class AbstractBase(eqx.Module):
     """What a path is at beta = 0.

@@ -22,8 +22,6 @@ from annealz.core.arrays import on_device
 from annealz.core.products import matmul
 from annealz.core.random import Bits
 
-__all__ = ["ROWS_OF_MEANS", "BernoulliBase", "smoothed_means", "smoothed_rates"]
-
 ROWS_OF_MEANS = 1000
 """As many rows means stand for that come without them."""
 

@@ -16,8 +16,6 @@ from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.core.units import SoftmaxUnits
 
-__all__ = ["CategoricalBase", "check_frequencies"]
-
 _SUM_TOLERANCE = 1e-3  # of frequencies as others round them
 
 

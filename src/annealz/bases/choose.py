@@ -10,8 +10,6 @@ from annealz.bases.mixture import MixtureBase
 from annealz.core.errors import InputError
 from annealz.core.names import BASES
 
-__all__ = ["choose_base", "choose_named", "named_bases"]
-
 
 class Layered(Protocol):
     """A model with a layer of binary visible units."""

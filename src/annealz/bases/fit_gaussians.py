@@ -16,8 +16,6 @@ from scipy.special import logsumexp
 
 from annealz.core.row_products import moments, times
 
-__all__ = ["Gaussians", "fit_gaussians"]
-
 _ROUNDS = 40
 _FLOOR = 1e-6  # of the whole variance, in every direction
 

@@ -23,8 +23,6 @@ from scipy.special import logsumexp
 from annealz.bases.mixture import MixtureBase
 from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits
 
-__all__ = ["fit_mixture"]
-
 _NUMBERS = (1, 2, 4, 8, 16)
 _PULLS = (2.0, 8.0, 32.0)  # s
 _RESTARTS = 2

@@ -16,8 +16,6 @@ from jaxtyping import Array, Bool, Float
 from annealz.bases.abstract import AbstractBase
 from annealz.core.random import Bits
 
-__all__ = ["AbstractFrameBase", "root_of"]
-
 
 class AbstractFrameBase(AbstractBase):
     """A base whose own coordinates are z = S^-1 (x - m)."""

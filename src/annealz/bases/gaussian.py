@@ -15,8 +15,6 @@ from annealz.bases.frame import AbstractFrameBase, root_of
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 
-__all__ = ["GaussianBase"]
-
 
 class GaussianBase(AbstractFrameBase):
     """A Gaussian with this mean and scale: standard deviations (dim,) or a lower triangle (dim, dim).

@@ -31,8 +31,6 @@ from annealz.bases.frame import AbstractFrameBase, root_of
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 
-__all__ = ["GaussianMixtureBase"]
-
 _COMPONENT, _RADIUS = 1, 2  # draws beside the normal vector
 _FILLED = 8  # components, where there are several but fewer
 _FILLED_DOF = 8  # normals of the radius, where fewer are asked for

@@ -34,8 +34,6 @@ from annealz.core.units import (
     SoftmaxUnits,
 )
 
-__all__ = ["COMPONENT_DRAW", "MixtureBase"]
-
 COMPONENT_DRAW = 2**32 - 2  # of the bits of a step: no kernel takes so many draws
 _SUM_TOLERANCE = 1e-6
 

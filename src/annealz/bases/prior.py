@@ -17,8 +17,6 @@ from annealz.bases.abstract import AbstractBase
 from annealz.core.random import Bits
 from annealz.io.fingerprint import program_digest
 
-__all__ = ["PriorBase"]
-
 
 class PriorBase(AbstractBase):
     """A prior as functions of one position: a draw (dim,) from a key, and the normalised log density.

@@ -28,8 +28,6 @@ from jaxtyping import Array, Bool, Float
 
 from annealz.core.arrays import on_device
 
-__all__ = ["Warp", "knots"]
-
 _END = 4.5
 _FLAT = 1e-3  # of D, below which the exponential is a line
 _FINEST = 16.0  # spacings of numbers, that a scale must have

@@ -13,8 +13,6 @@ from annealz.bases.frame import AbstractFrameBase
 from annealz.bases.warp import Warp
 from annealz.core.random import Bits
 
-__all__ = ["WarpedBase"]
-
 
 class WarpedBase(AbstractFrameBase):
     """A base with a frame, seen through a warp.

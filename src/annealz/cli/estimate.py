@@ -27,8 +27,6 @@ from annealz.methods.annealing.request import AnnealingRequest
 if TYPE_CHECKING:
     from annealz.diagnostics.sheet import Sheet
 
-__all__ = ["resuming_command"]
-
 _RUN = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
 
 

@@ -13,8 +13,6 @@ from typer.core import TyperCommand
 from annealz.io.formats import FORMATS, suffixes
 from annealz.io.schedules import SCHEDULES
 
-__all__ = ["Command", "show_no_types"]
-
 
 class Command(TyperCommand):
     """A command whose help is filled in."""

@@ -27,8 +27,6 @@ from annealz.io.files import write_atomic
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["likelihood"]
-
 _TABLES = (".npy", ".csv")
 
 

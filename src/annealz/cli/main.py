@@ -22,8 +22,6 @@ from annealz.cli.signals import answer_signals, leave
 from annealz.core import interrupts
 from annealz.core.compilation_cache import keep_programs
 
-__all__ = ["app", "main"]
-
 _INTERRUPTED = "annealz: interrupted."
 
 

@@ -24,19 +24,6 @@ from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.exchange.request import ExchangeRequest
 from annealz.methods.nested.request import NestedRequest
 
-__all__ = [
-    "COMMANDS",
-    "MODEL",
-    "Options",
-    "argument",
-    "command",
-    "given_names",
-    "given_words",
-    "option",
-    "request_options",
-    "shared",
-]
-
 Options = types.SimpleNamespace
 """The values of the options of a command, by name."""
 

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Mapping
 from typing import TextIO
 
-__all__ = ["speak_plainly"]
-
 _NAME = "annealz.plain"
 _SPELLED = {
     "±": "+/-",

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from annealz.engine.progress import Progress
     from annealz.training.train import TrainingProgress
 
-__all__ = ["show_enumeration", "show_labelled_progress", "show_progress", "show_training"]
-
 
 @contextmanager
 def _board(quiet: bool) -> Iterator[Board | None]:

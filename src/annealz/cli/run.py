@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from annealz.diagnostics.sheet import Sheet
     from annealz.io.store import Store
 
-__all__ = [
-    "chains_of",
-    "drop_scratch",
-    "end",
-    "exit_if_unreliable",
-    "interrupted",
-    "open_client",
-    "resume_run",
-    "run_estimate",
-    "settle",
-]
-
 _SCRATCH = Path(platformdirs.user_cache_dir("annealz")) / "runs"
 _LOST, _UNRELIABLE = 3, 4  # exit status
 

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from annealz.cli.options import Options
     from annealz.diagnostics.sheet import Row, Sheet
 
-__all__ = [
-    "check_outputs",
-    "check_plot",
-    "open_console",
-    "save_figure",
-    "save_pages",
-    "show_rows",
-    "show_sheet",
-    "show_table",
-    "with_log10",
-]
-
 _STATUS_STYLES = {"ok": "bold green", "unreliable": "bold red"}
 _WORDS = (
     "model",

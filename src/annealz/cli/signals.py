@@ -20,8 +20,6 @@ from typing import NoReturn
 
 from annealz.core import interrupts
 
-__all__ = ["answer_signals", "leave"]
-
 _STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 _SHOW_CURSOR = b"\x1b[?25h"  # a live bar hides it
 

@@ -30,8 +30,6 @@ from annealz.cli.show import (
 )
 from annealz.core.names import ALGORITHMS, packaged_models
 
-__all__ = ["resume_training"]
-
 _EXTRAS = {  # package: what it is for
     "h5py": "HDF5 files",
     "safetensors": "safetensors files",

@@ -16,8 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-__all__ = ["in_float64", "indices", "on_device"]
-
 
 def on_device(values: Any, dtype: Any = np.float32) -> jax.Array:
     """Copy numbers to the device; what is traced, or of this type already, as it is."""

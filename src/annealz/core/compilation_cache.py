@@ -21,8 +21,6 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["keep_programs", "kept_text", "programs_folder"]
-
 _MOST_BYTES = 10**9
 _SHORTEST = 0.05  # seconds to compile: those of less are hardly faster to read
 _MOST_TEXTS = 256

@@ -14,8 +14,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-__all__ = ["components"]
-
 
 def components(
     is_open: Bool[Array, "graphs edges"], edges: Int[Array, "edges 2"], num_units: int

@@ -5,8 +5,6 @@ Costs of stages add up. Evaluations are counted of models whose cost they are; o
 
 import dataclasses
 
-__all__ = ["Cost"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Cost:

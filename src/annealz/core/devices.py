@@ -15,20 +15,6 @@ from typing import Any, NamedTuple
 
 import jax
 
-__all__ = [
-    "Device",
-    "Elsewhere",
-    "computing_on",
-    "cpu",
-    "device_name",
-    "is_first",
-    "local_devices",
-    "num_side_by_side",
-    "platform",
-    "preferred",
-    "preferring",
-]
-
 Device = Any  # jax.Device
 
 

@@ -8,8 +8,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["InputError"]
-
 _NAME = re.compile(r"\{([a-z_]+(?:=\w*)?)\}")
 
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from annealz.core import interrupts
 
-__all__ = ["FunctionError", "call_on_host", "one_line", "user_errors"]
-
 
 class FunctionError(ValueError):
     """What a user's function did wrong, in one sentence."""

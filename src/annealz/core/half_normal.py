@@ -30,8 +30,6 @@ from scipy.special import erfcx, log_ndtr
 
 from annealz.core.random import Bits
 
-__all__ = ["draw", "exact_log_z", "log_z", "log_z_difference", "mean", "slow_part"]
-
 _RATE = 0.25
 _COEFFICIENTS = (
     0.249999993,

@@ -8,8 +8,6 @@ a function remembers it here and returns NaN, and what ran the program asks.
 import contextlib
 from collections.abc import Iterator
 
-__all__ = ["ask", "awaiting", "check", "is_asked", "is_awaited", "remember"]
-
 _is_asked = False
 _is_remembered = False
 _num_awaiting = 0

@@ -11,8 +11,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["later", "listed_imports"]
-
 _IMPORT = re.compile(r"^    from (\S+) import \w+ as (\w+)$", re.MULTILINE)
 
 

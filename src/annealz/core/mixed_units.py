@@ -12,8 +12,6 @@ from jaxtyping import Array, Bool
 
 from annealz.core.units import AbstractStateUnits, SoftmaxUnits
 
-__all__ = ["NEVER", "MixedUnits"]
-
 NEVER = -1e4
 
 

@@ -5,18 +5,6 @@ This module imports nothing of JAX: the command line says these names in its hel
 
 from pathlib import Path
 
-__all__ = [
-    "ALGORITHMS",
-    "BASES",
-    "DEFAULT_MODEL",
-    "DEFAULT_SCHEDULE",
-    "FITTED",
-    "KERNELS",
-    "MARGINALS",
-    "METHODS",
-    "packaged_models",
-]
-
 DEFAULT_MODEL = "mnist-pcd-20"
 DEFAULT_SCHEDULE = "mixing"
 BASES = (

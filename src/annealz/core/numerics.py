@@ -25,8 +25,6 @@ from jaxtyping import Array, Float
 
 from annealz.core.errors import InputError
 
-__all__ = ["add_compensated", "finite_or_none", "log_sum", "softplus_difference", "whole_number"]
-
 
 def softplus_difference(low: Float[Array, "..."], step: Float[Array, "..."]) -> Float[Array, "..."]:
     """softplus(low + step) - softplus(low), to the last digits of `step`."""

@@ -16,8 +16,6 @@ from typing import Any
 import jax
 import numpy as np
 
-__all__ = ["with_own_arrays"]
-
 _LIBRARIES = {"annealz", "equinox", "jax", "jaxlib", "numpy", "numpyro", "pymc", "scipy"}
 _JITTED = type(jax.jit(lambda: None))
 _PLAIN = str | bytes | bool | int | float | complex | type | ModuleType | jax.Array | np.generic

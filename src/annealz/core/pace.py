@@ -4,8 +4,6 @@ import time
 
 from annealz.core import interrupts
 
-__all__ = ["Pace"]
-
 _MOST_GROWTH = 64  # from one piece to the next
 
 

@@ -28,8 +28,6 @@ from jaxtyping import Array, Float
 from annealz.core.arrays import on_device
 from annealz.core.devices import platform
 
-__all__ = ["BinaryProduct", "matmul"]
-
 _LARGEST_EXPONENT = 14
 _ALIGNMENT = 16  # entries of an axis
 _CPU_COLUMNS = 8  # whose multiples a CPU multiplies faster

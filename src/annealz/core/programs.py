@@ -32,8 +32,6 @@ import numpy as np
 
 from annealz.core.devices import platform
 
-__all__ = ["Compiled", "Recent", "numbers_computed", "optimisation_level", "xla_options"]
-
 _Options = dict[str, Any]  # of XLA, for one program
 _one_at_a_time = threading.RLock()
 _LITTLE = 2e6  # numbers, up to which nothing is optimised

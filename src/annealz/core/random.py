@@ -27,8 +27,6 @@ from jaxtyping import Array, Float, Integer, PRNGKeyArray, UInt32
 from annealz.core.arrays import on_device
 from annealz.core.normal import tail_quantile
 
-__all__ = ["Bits", "Stream", "check_seed", "derive_seed", "row_keys", "threefry", "unit_words"]
-
 _GOLDEN = 0x9E3779B9
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _SCALE = np.float32(2.0**31)

@@ -27,8 +27,6 @@ from annealz.core import half_normal
 from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits
 
-__all__ = ["SIDE_DRAW", "DReLUUnits", "ReLUUnits"]
-
 SIDE_DRAW = 2
 """Added to the number of a draw: the bits that choose the side of zero."""
 

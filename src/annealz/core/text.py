@@ -2,8 +2,6 @@
 
 import math
 
-__all__ = ["error_text", "interval_text", "with_error"]
-
 
 def error_text(std_err: float | None) -> str:
     """Return a standard error, unknown where it is None or not finite."""

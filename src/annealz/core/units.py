@@ -28,14 +28,6 @@ from jaxtyping import Array, Float
 from annealz.core.numerics import softplus_difference
 from annealz.core.random import Bits
 
-__all__ = [
-    "AbstractStateUnits",
-    "AbstractUnits",
-    "BernoulliUnits",
-    "GaussianUnits",
-    "SoftmaxUnits",
-]
-
 _SMALL = 0.5  # a step of the fields, up to which log1p keeps more digits than the log of the sum
 
 

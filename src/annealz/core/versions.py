@@ -6,8 +6,6 @@ from importlib import metadata
 
 from annealz.core.devices import device_name
 
-__all__ = ["versions"]
-
 _version = functools.cache(metadata.version)  # three milliseconds each
 _NAMES = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
 

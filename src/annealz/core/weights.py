@@ -28,18 +28,6 @@ from scipy.special import ndtri
 
 from annealz.core.numerics import log_sum
 
-__all__ = [
-    "bootstrap_interval",
-    "delta_interval",
-    "delta_std_err",
-    "draw_independent",
-    "effective_sample_size",
-    "flattened",
-    "foretold_sample_size",
-    "log_mean",
-    "resample",
-]
-
 
 def log_mean(log_weights: np.ndarray) -> float:
     """log of the mean weight."""

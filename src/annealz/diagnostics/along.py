@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from annealz.engine.run import Run
 
-__all__ = ["Along", "check_betas", "check_forward", "log_z_along", "slopes_of"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Along:

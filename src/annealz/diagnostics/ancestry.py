@@ -48,8 +48,6 @@ import dataclasses
 import numpy as np
 from scipy.special import fdtri, log_expit
 
-__all__ = ["Kinship", "kinship", "related_bar", "related_std_err"]
-
 _MAX_CORRELATION = 0.25  # of its upper limit
 _MIN_ANCESTORS = 10
 _LEVEL = 0.95  # one-sided

@@ -39,8 +39,6 @@ import dataclasses
 import numpy as np
 from scipy.special import expit, log_expit, ndtri
 
-__all__ = ["Bar", "bar"]
-
 _TOLERANCE = 1e-13  # nats
 
 

@@ -20,8 +20,6 @@ from annealz.diagnostics.bar import bar
 if TYPE_CHECKING:
     from annealz.engine.run import Run
 
-__all__ = ["Convergence", "log_z_by_chains"]
-
 _NUM_POINTS = 40
 _FIRST, _FEW = 10, 100  # chains to begin with; of fewer than these, 2
 

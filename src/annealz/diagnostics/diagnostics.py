@@ -61,8 +61,6 @@ from annealz.core.weights import (
 from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
 from annealz.diagnostics.status import Found, check_level
 
-__all__ = ["NO_WEIGHT", "Judgement", "judge", "pareto_k", "pareto_k_limit", "tail_in_words"]
-
 _MIN_CHAINS = 25
 _MIN_ESS = 25
 _MIN_DELTA_ESS = 1000

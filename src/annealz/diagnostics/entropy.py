@@ -41,8 +41,6 @@ from annealz.diagnostics.diagnostics import pareto_k
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.status import Found, check_level
 
-__all__ = ["EntropyJudgement", "judge_entropy"]
-
 _MIN_ESS = 25
 _MIN_CHAINS = 25
 _MAX_K = 0.7

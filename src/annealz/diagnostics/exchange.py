@@ -51,8 +51,6 @@ from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 if TYPE_CHECKING:
     from annealz.methods.exchange.result import Round
 
-__all__ = ["LEAST_ENSEMBLES", "judge_exchange"]
-
 LEAST_ENSEMBLES = 5  # fewer give no error to speak of, and are refused
 _LEAST_TRIPS = 5  # per ensemble
 _LEVEL = 0.999

@@ -12,22 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from string import Formatter
 from typing import Any
 
-__all__ = [
-    "Advice",
-    "Doubt",
-    "Finding",
-    "Findings",
-    "Kind",
-    "Note",
-    "Remedy",
-    "by_kind",
-    "in_options",
-    "in_python",
-    "messages_of",
-    "option_of",
-    "option_words",
-]
-
 Writer = Callable[[str, Any], str]
 """How a medium writes a setting, from its name in Python and its value."""
 

@@ -41,8 +41,6 @@ from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.status import Found, check_level
 
-__all__ = ["IslandJudgement", "judge_islands"]
-
 _MIN_ISLANDS = 5
 _MIN_SHARE = 0.5
 _MAX_VARIANCE = 0.7

@@ -20,8 +20,6 @@ import dataclasses
 
 import numpy as np
 
-__all__ = ["Volumes", "count_live", "nested_sum"]
-
 _BLOCK = 2_000_000  # numbers in memory at once
 
 

@@ -31,8 +31,6 @@ from annealz.diagnostics.status import Found
 if TYPE_CHECKING:
     from annealz.methods.nested.result import NestedRun
 
-__all__ = ["NestedJudgement", "judge_nested"]
-
 _LEVEL = 0.99
 _MOST_FAILED = 1e-3  # of all slices
 _EVENTS = ("births", "deaths")

@@ -11,8 +11,6 @@ import dataclasses
 
 import numpy as np
 
-__all__ = ["Sandwich", "sandwich"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Sandwich:

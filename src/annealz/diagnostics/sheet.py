@@ -20,20 +20,6 @@ from annealz.diagnostics.findings import Note, in_options, in_python, messages_o
 from annealz.diagnostics.status import Status
 from annealz.io.reading import need
 
-__all__ = [
-    "Code",
-    "Figure",
-    "Part",
-    "Result",
-    "Row",
-    "Section",
-    "Sheet",
-    "Shown",
-    "Table",
-    "data_frame",
-    "record_of",
-]
-
 Row = tuple[str, str]
 
 

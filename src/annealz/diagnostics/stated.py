@@ -19,8 +19,6 @@ Both matter only below some thousandths of a nat.
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["ROUNDING", "stated_interval", "stated_std_err"]
-
 ROUNDING = 2e-4  # nats
 
 

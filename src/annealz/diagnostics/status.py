@@ -8,8 +8,6 @@ import enum
 
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind, in_python, messages_of
 
-__all__ = ["Found", "Judged", "Status", "against_exact", "check_level", "status_of"]
-
 
 class _Badge:
     """What a notebook shows of a status; an enum keeps names like this one to itself."""

@@ -60,8 +60,6 @@ from annealz.diagnostics.sandwich import Sandwich, sandwich
 from annealz.diagnostics.sheet import Sheet, Shown
 from annealz.diagnostics.status import Found, Status, check_level, status_of
 
-__all__ = ["TwoSided", "judge_two_sided"]
-
 _MIN_CHAINS = 10
 _MIN_EFFECTIVE = 5
 _MAX_Z = 4

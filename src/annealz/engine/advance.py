@@ -27,22 +27,6 @@ from annealz.core.random import Stream
 from annealz.engine.gpu.chunk import Chains, Span
 from annealz.engine.resampling import Resampling
 
-__all__ = [
-    "CHUNK_CAPACITY",
-    "FUSED_RECORD_CAPACITY",
-    "RECORD_CAPACITY",
-    "Block",
-    "Chunk",
-    "Record",
-    "advance",
-    "advance_fused",
-    "repeat",
-    "round_steps",
-    "start",
-    "start_reverse",
-    "window",
-]
-
 CHUNK_CAPACITY = 32768  # steps a compiled chunk can hold
 RECORD_CAPACITY = 256  # records a compiled chunk can hold
 FUSED_RECORD_CAPACITY = 1024  # of the slope alone

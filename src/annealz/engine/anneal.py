@@ -69,8 +69,6 @@ from annealz.schedules.schedule import Schedule
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["anneal"]
-
 _NUM_RECORDS = 1000  # recorded steps by default
 
 

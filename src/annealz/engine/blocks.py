@@ -21,19 +21,6 @@ from annealz.engine.advance import Block
 from annealz.io.reading import available_memory
 from annealz.paths.abstract import AbstractPath
 
-__all__ = [
-    "block_size",
-    "check_memory",
-    "check_start",
-    "cut",
-    "gather",
-    "last_states",
-    "log_weights_of",
-    "on_one",
-    "split_chains",
-    "states_like",
-]
-
 _MAX_BLOCK = {"cpu": 1024}  # chains per block, by platform
 _MAX_BLOCK_ELSEWHERE = 16384
 _LEAST_HALVED = 32  # chains

@@ -21,8 +21,6 @@ from annealz.io.archive import load_archive, real_numbers, save_archive
 from annealz.io.fingerprint import fingerprint
 from annealz.io.records import Record, finite, text, whole
 
-__all__ = ["Checkpoint", "RunState", "Saver", "digest_of"]
-
 CHECKPOINT = Record(
     "the record of a checkpoint",
     {"digest": text, "step": whole, "seconds": finite},

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from annealz.engine.loop import BlockProgram
 
-__all__ = ["ClusterBlocks", "LostCluster", "current_cluster", "map_concurrently", "on_cluster"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

@@ -22,8 +22,6 @@ from annealz.io.reading import need, parse_json, read_small
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["connected"]
-
 _CONNECT_SECONDS, _CLOSE_SECONDS = 10, 2
 _MOST_LOCAL = 256
 _LOCAL_HOST = "127.0.0.1"

@@ -31,8 +31,6 @@ from annealz.schedules.schedule import Schedule
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Context"]
-
 _CPU_NUMBERS = 1e6  # of a sweep of all chains, from which on a GPU is the quicker one
 
 

@@ -21,8 +21,6 @@ from annealz.engine.cluster import ClusterBlocks, current_cluster
 if TYPE_CHECKING:
     from annealz.engine.loop import BlockProgram
 
-__all__ = ["Blocks", "LocalBlocks", "open_blocks"]
-
 
 class LocalBlocks:
     """All blocks of a run, in their order.

@@ -18,8 +18,6 @@ from annealz.engine.cluster import LostCluster
 from annealz.engine.local_blocks import open_blocks
 from annealz.engine.progress import Progress
 
-__all__ = ["BlockProgram", "Finished", "take_steps"]
-
 _FIRST_STEPS = 8
 
 

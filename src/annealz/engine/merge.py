@@ -19,8 +19,6 @@ import numpy as np
 from annealz.engine.run import Run, Trace
 from annealz.engine.statistics import Weighted
 
-__all__ = ["merge_runs"]
-
 
 def merge_runs(runs: Sequence[Run]) -> Run:
     """One run of all chains; the purpose is that of the first."""

@@ -17,8 +17,6 @@ from jaxtyping import Array, Float, PyTree
 
 from annealz.paths.abstract import AbstractPath
 
-__all__ = ["AbstractObserver", "Expectation", "Slope"]
-
 
 class AbstractObserver(eqx.Module):
     """What to measure on every chain.

@@ -18,8 +18,6 @@ import numpy as np
 
 from annealz.core import interrupts
 
-__all__ = ["OnProgress", "Progress", "begin", "in_stage"]
-
 
 class Progress(NamedTuple):
     """Where a run stands; `log_z` ends as the estimate of the target's log Z, in either direction.

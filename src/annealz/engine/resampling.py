@@ -28,8 +28,6 @@ from annealz.core.errors import InputError
 from annealz.core.numerics import add_compensated
 from annealz.core.random import Bits
 
-__all__ = ["RESAMPLING_DRAW", "Resampling", "island_size", "island_unit"]
-
 RESAMPLING_DRAW = 2**32 - 1  # the draw of `Bits` that no kernel may use
 _NUM_ISLANDS = 20  # at least
 _LARGEST_ISLAND = 50

@@ -27,8 +27,6 @@ from annealz.diagnostics.islands import judge_islands
 from annealz.diagnostics.sheet import Sheet, Shown, data_frame
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Run", "Runs", "Trace"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Trace:

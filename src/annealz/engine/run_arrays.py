@@ -9,8 +9,6 @@ from annealz.io.archive import real_numbers
 from annealz.io.records import Record, finite, flag, list_of, optional, text, whole
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["run_from_arrays", "run_to_arrays"]
-
 RUN = Record(
     "the record of a run",
     {

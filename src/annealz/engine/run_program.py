@@ -36,8 +36,6 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Part", "RunProgram"]
-
 
 class Part(NamedTuple):
     """What a block gives to a chunk: its part of the records, and of the weights as they stand."""

@@ -22,16 +22,6 @@ from annealz.engine.advance import Block, Record
 from annealz.engine.blocks import log_weights_of
 from annealz.engine.run import Trace
 
-__all__ = [
-    "Tally",
-    "Weighted",
-    "merge_records",
-    "merge_tallies",
-    "recorded_steps",
-    "tally",
-    "trace_of",
-]
-
 
 class Tally(NamedTuple):
     """What a block's weights come to: m, S and Q as above, and how many are not numbers."""

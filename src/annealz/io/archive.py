@@ -23,14 +23,6 @@ from numpy.lib import format as npy
 from annealz.io.files import write_atomic
 from annealz.io.reading import Budget, Refusal, open_regular, parse_json, shown, told
 
-__all__ = [
-    "load_archive",
-    "load_npy",
-    "pack_archive",
-    "real_numbers",
-    "save_archive",
-]
-
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack a piece without a bound
 _LONGEST_READ = 4 * 2**20  # the directory of 50,000 members

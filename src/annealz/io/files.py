@@ -6,8 +6,6 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["holding", "write_atomic"]
-
 _MOST_ATTEMPTS = 100  # to lock a folder that others take away
 
 

@@ -18,8 +18,6 @@ from typing import Any
 import jax
 import numpy as np
 
-__all__ = ["fingerprint", "program_digest"]
-
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # NumPy writes it in capitals
 
 

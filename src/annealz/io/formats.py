@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 
 from annealz.io.registry import Entry, Registry, call
 
-__all__ = ["FORMATS", "FileFormat", "suffixes"]
-
 _SUFFIX = re.compile(r"(\.[a-z0-9_-]+)+")
 
 

@@ -16,22 +16,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = [
-    "Budget",
-    "Refusal",
-    "available_memory",
-    "check_memory",
-    "check_regular",
-    "listed",
-    "need",
-    "open_regular",
-    "parse_json",
-    "read_small",
-    "shown",
-    "size_text",
-    "told",
-]
-
 _SHARE = 2  # of the free memory is for one file: what is read is converted and copied
 _HEADERS = 2**24
 _TEXT_EXPANSION = 64  # bytes of Python's objects per byte of text

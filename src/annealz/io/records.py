@@ -26,28 +26,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 from annealz.io.files import write_atomic
 from annealz.io.reading import parse_json, read_small, shown, told
 
-__all__ = [
-    "Converter",
-    "Record",
-    "TypedRecord",
-    "digest_record",
-    "file_name",
-    "finite",
-    "flag",
-    "line",
-    "list_of",
-    "load_record",
-    "number",
-    "numbers",
-    "one_of",
-    "optional",
-    "save_record",
-    "table",
-    "table_of",
-    "text",
-    "whole",
-]
-
 Converter = Callable[[Any], Any]
 _LONGEST_LINE = 1000
 

@@ -14,8 +14,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from annealz.io.reading import shown, told
 
-__all__ = ["Entry", "Registry", "call", "resolve"]
-
 _LONGEST = 100
 
 

@@ -13,8 +13,6 @@ from typing import Any, ClassVar
 
 from annealz.io.registry import Entry, Registry, call
 
-__all__ = ["PILOTS", "SCHEDULES", "ScheduleRule", "described", "has_pilot"]
-
 PILOTS = ("none", "annealed", "knots", "mixing")
 _NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 

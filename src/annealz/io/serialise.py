@@ -18,8 +18,6 @@ from annealz.io.archive import real_numbers
 from annealz.io.reading import shown
 from annealz.io.records import Record, line, table, table_of, whole
 
-__all__ = ["FAMILIES", "family_of", "restore", "store"]
-
 STORED = Record(
     "what is stored",
     {"family": line, "plain": table, "lengths": table_of(whole), "parts": table},

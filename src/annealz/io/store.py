@@ -27,8 +27,6 @@ from annealz.io.archive import load_archive, save_archive
 from annealz.io.files import holding, write_atomic
 from annealz.io.records import digest_record, load_record, save_record
 
-__all__ = ["Archive", "Store"]
-
 Archive = tuple[dict[str, np.ndarray], dict[str, Any]]
 """Named arrays, and a record of JSON values."""
 

@@ -15,8 +15,6 @@ from jaxtyping import Array, Float
 from annealz.core.cost import Cost
 from annealz.core.random import Bits
 
-__all__ = ["AbstractKernel", "Tuned"]
-
 
 class Tuned(NamedTuple):
     """A kernel that is ready, and what making it so took."""

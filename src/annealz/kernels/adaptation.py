@@ -37,15 +37,6 @@ from annealz.paths import programs
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 
-__all__ = [
-    "AbstractTunedKernel",
-    "Adaptation",
-    "NoWeight",
-    "Tuning",
-    "adapt",
-    "as_tuning",
-]
-
 _MOST_CHAINS, _LEAST_CHAINS = 128, 32
 _MOST_SWEEPS, _LEAST_SWEEPS = 24, 8  # at one temperature
 _USUAL_TEMPERATURES = 12

@@ -36,8 +36,6 @@ from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import MixtureLayerPath, MixturePairPath
 from annealz.paths.pairs import PairPath
 
-__all__ = ["Clusters"]
-
 _BONDS, _STATES = 1, 2  # draws; the latent layer is drawn with 0
 
 

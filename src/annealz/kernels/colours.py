@@ -20,8 +20,6 @@ from annealz.paths.factors import FactorPath
 from annealz.paths.mixture import MixturePairPath
 from annealz.paths.pairs import AbstractPairPath
 
-__all__ = ["ColourGibbs", "Graph", "colour_graph", "graph_of", "two_colours"]
-
 Graph = Sequence[np.ndarray]
 """The neighbours of every unit, in ascending order."""
 

@@ -14,8 +14,6 @@ from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractLatentPath
 
-__all__ = ["BlockGibbs"]
-
 
 class BlockGibbs(AbstractKernel):
     """One sweep over both layers.

@@ -21,8 +21,6 @@ from annealz.kernels.unit_gibbs import discrete_path
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.discrete import DiscretePath, Evaluated
 
-__all__ = ["GradientGibbs"]
-
 
 class GradientGibbs(AbstractKernel):
     """`num_proposals` changes of one unit, proposed by the gradient and taken or refused.

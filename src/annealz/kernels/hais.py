@@ -29,8 +29,6 @@ from annealz.kernels.leapfrog import accepted, leapfrog
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.phase import PhasePath
 
-__all__ = ["HAIS"]
-
 
 class HAIS(AbstractTunedKernel):
     """Leapfrog steps with a momentum that lasts.

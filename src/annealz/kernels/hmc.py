@@ -20,8 +20,6 @@ from annealz.kernels.leapfrog import accepted, leapfrog
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.phase import PhasePath
 
-__all__ = ["HMC", "MALA"]
-
 _JITTER = 0.2
 
 

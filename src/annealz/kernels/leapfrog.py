@@ -12,8 +12,6 @@ from jaxtyping import Array, Float
 
 from annealz.paths.phase import Phase, PhasePath
 
-__all__ = ["accepted", "leapfrog"]
-
 
 def leapfrog(
     path: PhasePath, phase: Phase, beta, step, scales, num_steps: int

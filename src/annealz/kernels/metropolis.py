@@ -15,8 +15,6 @@ from annealz.kernels.leapfrog import accepted
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.phase import PhasePath
 
-__all__ = ["RandomWalk"]
-
 
 class RandomWalk(AbstractTunedKernel):
     """One step of random-walk Metropolis, of all coordinates at once.

@@ -18,8 +18,6 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.discrete import DiscretePath
 
-__all__ = ["UnitGibbs", "discrete_path"]
-
 
 class UnitGibbs(AbstractKernel):
     """A sweep over `num_updates` units of `num_states` states each.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from annealz.methods.posterior import Mean, Posterior
     from annealz.methods.problem import Problem
 
-__all__ = ["AbstractEstimate", "reproduction_sections"]
-
 _MEANINGS = {
     Status.OK: "The error bar can be used: nothing that was checked contradicts it.",
     Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z may "

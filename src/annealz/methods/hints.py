@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["hint"]
-
 
 def hint(given: Any) -> str:
     """How to make a model of it, as the end of a sentence."""

@@ -19,8 +19,6 @@ from annealz.io.registry import resolve
 from annealz.methods.plan import Plan
 from annealz.methods.request import Request
 
-__all__ = ["AbstractMethod", "find_method", "method_names"]
-
 _OWN = {
     "annealing": "annealz.methods.annealing.method:METHOD",
     "exchange": "annealz.methods.exchange.method:METHOD",

@@ -36,8 +36,6 @@ from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["CostRecord", "Plan", "check_model"]
-
 _FAMILIES = {
     "model": AbstractModel,
     "base": AbstractBase,

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from annealz.engine.run import Run
     from annealz.methods.problem import Problem
 
-__all__ = ["Mean", "Posterior", "posterior_of"]
-
 _MOST_ROWS = 40  # that are shown
 _UNRELIABLE = "the estimate that these draws come from is unreliable, and so are they."
 Function = Callable[[Mapping[str, np.ndarray]], Any]

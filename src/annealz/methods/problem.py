@@ -30,8 +30,6 @@ from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["Problem", "choose_problem", "read_target"]
-
 _DEFAULT_CHAINS = 1000
 _MAX_ENUMERATED_UNITS = 10  # of two states each: fewer states than a run has chains
 _TUNING_SHARE, _MIN_TUNING_SWEEPS = 0.02, 3000

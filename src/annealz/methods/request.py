@@ -20,8 +20,6 @@ from annealz.core.errors import InputError
 from annealz.diagnostics.findings import in_python, option_words
 from annealz.io.records import TypedRecord, line, list_of, number, optional, text, whole
 
-__all__ = ["PathRequest", "Reproduction", "Request", "option"]
-
 _NO_LAYERS = "densities have no layers"
 
 

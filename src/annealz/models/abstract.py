@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # they come later in the flow
     from annealz.models.contraction import Factors
     from annealz.paths.abstract import AbstractPath
 
-__all__ = ["AbstractModel"]
-
 
 class AbstractModel(eqx.Module):
     """An unnormalised distribution that can be annealed.

@@ -21,8 +21,6 @@ from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
 from annealz.models.ising import Ising
 
-__all__ = ["BinaryQuadratic", "from_dimod"]
-
 _SHAPE = ("vartype", "linear", "quadratic", "offset")
 
 

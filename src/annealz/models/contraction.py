@@ -18,17 +18,6 @@ import numpy as np
 
 from annealz.io.reading import size_text
 
-__all__ = [
-    "Factors",
-    "Plan",
-    "absorbed",
-    "contract",
-    "contracted_log_z",
-    "contracted_log_z_if_cheap",
-    "neighbours",
-    "plan_contraction",
-]
-
 Scope: TypeAlias = tuple[int, ...]
 Factors: TypeAlias = tuple[tuple[int, ...], list[tuple[Scope, np.ndarray]]]
 """The number of states of every variable, and factors as (scope, log table)."""

@@ -22,8 +22,6 @@ from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
 from annealz.models.rbm import RBM, check_means, real_array
 
-__all__ = ["DBM"]
-
 
 class DBM(AbstractModel):
     """A deep Boltzmann machine.

@@ -12,8 +12,6 @@ import numpy as np
 from annealz.core.arrays import on_device
 from annealz.models.abstract import AbstractModel
 
-__all__ = ["check_density", "log_densities"]
-
 _ROWS = 4096  # at a time
 
 

@@ -34,8 +34,6 @@ from annealz.models.functions.recognise import as_function
 from annealz.models.functions.states import StateLayout
 from annealz.models.log_density import check_dtype
 
-__all__ = ["DiscreteDensity"]
-
 _NUM_LOOKED_AT = 64
 _CHEAP, _CHEAP_ON_HOST, _MOST = 2**16, 2**12, 2**26  # states
 _ROWS = 2**12  # evaluated at a time

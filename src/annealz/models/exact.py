@@ -25,17 +25,6 @@ from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import contracted_log_z, contracted_log_z_if_cheap
 from annealz.models.rbm import RBM
 
-__all__ = [
-    "MAX_UNITS",
-    "exact_log_z",
-    "exact_log_z_if_cheap",
-    "exact_marginals",
-    "exact_samples",
-    "is_enumerable",
-    "log_probabilities",
-    "states_of",
-]
-
 MAX_UNITS = 25
 _CHEAP = 2**24  # terms of an exact sum that nobody waits for
 _SPARSE = 4  # weights per unit

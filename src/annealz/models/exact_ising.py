@@ -18,8 +18,6 @@ import numpy as np
 
 from annealz.core.numerics import log_sum
 
-__all__ = ["CRITICAL_COUPLING", "square_ising_log_z"]
-
 CRITICAL_COUPLING = math.log(1 + math.sqrt(2)) / 2
 
 

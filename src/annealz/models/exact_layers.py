@@ -17,8 +17,6 @@ from annealz.core.units import AbstractUnits
 from annealz.core.weights import draw_independent
 from annealz.models.exact import MAX_UNITS, states_of
 
-__all__ = ["Enumerated", "draw_states", "is_cheap", "log_sum_of_states"]
-
 _CHEAP = 2**22  # fields that nobody waits for
 _TABLE = 2**20  # fields at a time
 

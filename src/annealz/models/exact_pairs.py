@@ -12,8 +12,6 @@ from annealz.core.numerics import log_sum
 from annealz.core.random import check_seed
 from annealz.core.weights import draw_independent
 
-__all__ = ["draw_states", "is_cheap", "log_sum_of_states"]
-
 _CHEAP = 2**20  # states that nobody waits for
 _MOST = 2**26
 _TABLE = 2**16

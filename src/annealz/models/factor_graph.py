@@ -26,8 +26,6 @@ from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors, absorbed, neighbours
 from annealz.models.rbm import RBM
 
-__all__ = ["FactorGraph"]
-
 _MOST_RECENT = 4
 _MOST_LOOKED_AT, _FEW_BLOCKED = 500, 0.01
 _MOST_STATES = 256 * 256

@@ -25,8 +25,6 @@ from annealz.core.failures import one_line
 from annealz.models.log_density import LogDensity
 from annealz.models.parameters import Parameters
 
-__all__ = ["from_numpyro"]
-
 _NUM_STARTS = 8
 _FAR = 80.0  # where a coordinate is put whose draw was rounded onto the edge of its support
 

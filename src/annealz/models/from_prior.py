@@ -30,8 +30,6 @@ from annealz.models.parameters import Parameters
 from annealz.models.priors.cube import Cube
 from annealz.models.priors.joint import JointPrior, normal_base
 
-__all__ = ["from_prior"]
-
 _NUM_STARTS = 8
 
 

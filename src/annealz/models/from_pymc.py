@@ -27,8 +27,6 @@ from annealz.models.layout import Layout
 from annealz.models.log_density import LogDensity, check_dtype
 from annealz.models.parameters import Parameters
 
-__all__ = ["from_pymc"]
-
 _NUM_STARTS = 8
 
 

@@ -24,8 +24,6 @@ from annealz.core.units import GaussianUnits
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import real_array
 
-__all__ = ["GaussianRBM", "choose_gaussian"]
-
 
 class GaussianRBM(AbstractLayered):
     """Real visible units, binary hidden units.

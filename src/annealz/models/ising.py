@@ -28,8 +28,6 @@ from annealz.models.rbm import RBM, real_array
 if TYPE_CHECKING:
     from annealz.models.ising_lattice import SquareIsing
 
-__all__ = ["Ising", "check_couplings", "lattice_couplings"]
-
 
 class Ising(AbstractModel):
     """Spins coupled in pairs.

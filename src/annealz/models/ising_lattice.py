@@ -20,8 +20,6 @@ from annealz.models.exact_ising import square_ising_log_z
 from annealz.models.ising import Ising, lattice_couplings
 from annealz.models.rbm import real_array
 
-__all__ = ["SquareIsing"]
-
 _MOST_UNITS = 2**26
 _MOST_LISTED = 1000  # units whose factors are listed to see whether contraction is cheap
 

@@ -17,8 +17,6 @@ from annealz.core.arrays import indices, on_device
 from annealz.core.units import AbstractUnits, BernoulliUnits, SoftmaxUnits
 from annealz.models.abstract import AbstractModel
 
-__all__ = ["AbstractLayered"]
-
 
 class AbstractLayered(AbstractModel):
     """Visible and hidden units of some kinds."""

@@ -40,8 +40,6 @@ from annealz.models.gaussian_rbm import choose_gaussian
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import RBM, real_array
 
-__all__ = ["LayeredRBM"]
-
 _VISIBLE = ("binary", "spin", "softmax", "gaussian")
 _HIDDEN = ("binary", "spin", "gaussian", "relu")
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from annealz.models.parameters import Parameters
 
-__all__ = ["Layout"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Layout:

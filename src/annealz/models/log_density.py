@@ -30,8 +30,6 @@ from annealz.models.functions.recognise import as_function
 from annealz.models.layout import Layout
 from annealz.models.parameters import Parameters
 
-__all__ = ["LogDensity"]
-
 _NUM_POINTS = 8
 _BYTES_PER_VARIABLE = 200  # of the points where a function is looked at, and their gradients
 BASES = ("auto", "laplace", "mixture", "pilot", "prior", "standard", "wide")

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-__all__ = ["Parameters"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Parameters:

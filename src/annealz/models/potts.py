@@ -22,8 +22,6 @@ from annealz.models.contraction import Factors, contracted_log_z, contracted_log
 from annealz.models.ising import check_couplings, lattice_couplings
 from annealz.models.rbm import real_array
 
-__all__ = ["Potts"]
-
 _ROUNDING = 1e-5  # of the largest coupling: two programs' float32 may differ by it
 _STRUCTURE = "PyTreeDef(CustomNode(Potts[(Missing,)], [*, *]))"  # of couplings and fields alone
 

@@ -21,9 +21,6 @@ from annealz.core.products import matmul
 from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors
 
-__all__ = ["RBM", "check_means", "real_array"]
-
-
 _NAMES = ("weights", "hidden_bias", "visible_bias")
 
 

@@ -18,8 +18,6 @@ from annealz.core.units import SoftmaxUnits
 from annealz.models.layered import AbstractLayered
 from annealz.models.rbm import real_array
 
-__all__ = ["SoftmaxRBM"]
-
 
 class SoftmaxRBM(AbstractLayered):
     """Visible units of q states, binary hidden units.

@@ -31,8 +31,6 @@ from annealz.core.random import Bits
 from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractBipartitePath
 
-__all__ = ["TrajectoryPath"]
-
 
 class TrajectoryPath(AbstractBipartitePath):
     """From a product of Bernoullis through RBMs to the last of them; visible units are annealed.

@@ -10,8 +10,6 @@ from annealz.bases.categorical import CategoricalBase
 from annealz.bases.gaussian import GaussianBase
 from annealz.models.abstract import AbstractModel
 
-__all__ = ["Visible", "visible_of"]
-
 
 class Visible(NamedTuple):
     """The shape of an example; None for what is not known."""

@@ -15,8 +15,6 @@ from annealz.bases.abstract import AbstractBase
 from annealz.core.products import BinaryProduct
 from annealz.core.random import Bits
 
-__all__ = ["AbstractBipartitePath", "AbstractLatentPath", "AbstractPath"]
-
 
 class AbstractPath(eqx.Module):
     """beta -> p*_beta.

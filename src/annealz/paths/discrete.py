@@ -33,8 +33,6 @@ from annealz.core.units import AbstractUnits, SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 
-__all__ = ["DiscretePath", "Evaluated"]
-
 
 class Evaluated(NamedTuple):
     """The parts of a state, chains first; None for what is not carried."""

@@ -38,8 +38,6 @@ from annealz.io.reading import check_memory
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 
-__all__ = ["SOFT_ZERO", "FactorPath", "FactorTables"]
-
 SOFT_ZERO = 20.0  # nats below the smallest entry of a table, where its zeros are before beta = 1
 _HARD_ZERO = -1e9  # log of a zero at beta = 1: a sweep leaves it for anything else that there is
 _MISSING = -1e15  # of a state that a variable lacks, below any number of zeros

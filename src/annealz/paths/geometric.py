@@ -36,8 +36,6 @@ from annealz.paths.layers import AbstractLayerPath
 if TYPE_CHECKING:
     from annealz.models.rbm import RBM
 
-__all__ = ["GeometricPath"]
-
 _to_state = Recent(2)  # products that all paths of a model share
 
 

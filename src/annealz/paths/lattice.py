@@ -14,8 +14,6 @@ from annealz.paths.abstract import AbstractBipartitePath
 from annealz.paths.lattice_product import LatticeProduct
 from annealz.paths.layers import AbstractLayerPath
 
-__all__ = ["LatticePath"]
-
 
 class LatticePath(AbstractLayerPath, AbstractBipartitePath):
     """From independent spins to an Ising lattice; the states are the spins of the even colour.

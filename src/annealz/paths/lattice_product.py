@@ -18,8 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-__all__ = ["LatticeProduct", "colour_sites"]
-
 
 class LatticeProduct(eqx.Module):
     """x -> x M for states x (chains, sites of one colour), M the couplings to the other colour.

@@ -32,8 +32,6 @@ from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits
 from annealz.paths.abstract import AbstractLatentPath
 
-__all__ = ["AbstractLayerPath", "LayerPath"]
-
 
 class AbstractLayerPath(AbstractLatentPath):
     """A path over the states of one layer, another one summed out."""

@@ -37,8 +37,6 @@ from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.pairs import AbstractPairPath
 
-__all__ = ["AbstractMixturePath", "MixtureLayerPath", "MixturePairPath", "mixture_path"]
-
 _SMALL = 0.5  # a step of the terms, up to which log1p keeps more digits than the log of the sum
 
 

@@ -27,8 +27,6 @@ from jaxtyping import Array, Float, Int
 from annealz.core.arrays import on_device
 from annealz.paths.pairs import AbstractPairPath, neighbours_of
 
-__all__ = ["PairTablePath"]
-
 _DENSE = 0.5  # of the units, coupled with one of them: from there on all are held
 
 

@@ -29,8 +29,6 @@ from annealz.core.random import Bits
 from annealz.core.units import SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
 
-__all__ = ["AbstractPairPath", "PairPath", "neighbours_of"]
-
 _SPARSE = 1 / 16  # of the units, coupled with one of them: up to there only these are held
 
 

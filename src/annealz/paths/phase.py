@@ -26,8 +26,6 @@ from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import TemperedPath
 
-__all__ = ["Phase", "PhasePath"]
-
 _MOMENTUM = 2**31  # its draw
 
 

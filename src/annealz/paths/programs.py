@@ -4,8 +4,6 @@ import jax
 
 from annealz.core.programs import Compiled
 
-__all__ = ["log_ratio", "position", "rows", "sample", "slope", "state"]
-
 
 @Compiled.without_search
 def sample(path, stream, step, chains):

@@ -31,8 +31,6 @@ from annealz.paths.abstract import AbstractPath
 if TYPE_CHECKING:
     from annealz.models.abstract import AbstractModel
 
-__all__ = ["ZERO_DENSITY", "TemperedPath"]
-
 ZERO_DENSITY = -1e18  # log of no density; its square fits into float32
 
 

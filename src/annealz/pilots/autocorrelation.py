@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Memory", "measure_memory"]
-
 _LEAST_TAU = 0.01  # an antithetic chain can have a tau near 0, none below
 _BOUND_CORRELATION = 0.1
 _LONGEST_TAIL = 2.0  # lengths: what a run cannot see decay is not guessed to be longer

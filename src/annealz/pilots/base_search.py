@@ -64,15 +64,6 @@ from annealz.schedules.terrain import Terrain
 if TYPE_CHECKING:
     from annealz.methods.exchange.result import Exchange
 
-__all__ = [
-    "PILOT_CHAINS",
-    "BaseChoice",
-    "Scout",
-    "choose_second",
-    "search_bases",
-    "second_chains",
-]
-
 _SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried
 PILOT_CHAINS = 200
 _SECOND_SHARE, _LEAST_SECOND = 10, 100  # first chains for each second one; second chains at least

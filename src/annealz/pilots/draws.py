@@ -29,8 +29,6 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.run_at_beta import CAPACITY, run_at_beta
 
-__all__ = ["Draws", "approximate_draws", "draw_with_ancestors"]
-
 
 class Draws(NamedTuple):
     """Draws, and where they come from."""

@@ -34,8 +34,6 @@ from annealz.paths.geometric import GeometricPath
 from annealz.pilots.draws import approximate_draws
 from annealz.schedules.linear import linear
 
-__all__ = ["MomentPath", "fit_moment_path"]
-
 
 @dataclasses.dataclass(frozen=True)
 class MomentPath:

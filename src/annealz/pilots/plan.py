@@ -24,15 +24,6 @@ from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 
-__all__ = [
-    "check_schedule",
-    "named_rule",
-    "pilot_cost",
-    "pilot_scale_within",
-    "pilot_sweeps",
-    "plan_schedule",
-]
-
 MIXING_SHARE = 0.05  # of all sweeps, for the pilot of mixing
 
 _PILOT = {"num_steps": 1000, "num_chains": 100}

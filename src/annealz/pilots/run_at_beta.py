@@ -19,8 +19,6 @@ from annealz.engine.gpu import choose_fused
 from annealz.engine.gpu.chunk import Chains, Span
 from annealz.engine.observers import Slope
 
-__all__ = ["CAPACITY", "fused_at_beta", "run_at_beta", "sweeps_at_beta"]
-
 CAPACITY = 512  # sweeps of a launch
 
 

@@ -43,8 +43,6 @@ from annealz.schedules.linear import linear
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Forecast", "Timing", "forecast", "more_chains", "time_steps"]
-
 _SIZING_CHAINS = 200
 _MIN_CHAINS = 100
 _MAX_CHAINS = 1_000_000

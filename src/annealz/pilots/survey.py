@@ -26,8 +26,6 @@ from annealz.pilots.run_at_beta import run_at_beta
 from annealz.schedules.linear import linear
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["survey", "survey_knots"]
-
 _UPDATES_A_CALL = 100
 
 

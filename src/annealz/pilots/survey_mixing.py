@@ -48,8 +48,6 @@ from annealz.pilots.visits import (
 )
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["LEAST_BUDGET", "survey_mixing"]
-
 _MAX_CHAINS, _MIN_CHAINS = 50, 20
 _MAX_KNOTS, _MIN_KNOTS = 32, 8
 _LEAST_SWEEPS = 4  # sweeps

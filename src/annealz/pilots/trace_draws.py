@@ -17,8 +17,6 @@ import numpy as np
 from annealz.bases.gaussian import GaussianBase
 from annealz.models.abstract import AbstractModel
 
-__all__ = ["TraceRows", "base_of_rows", "is_trace", "rows_of_trace", "spread_over"]
-
 _LEAST = 20  # independent draws, for the base and for the reverse run each
 _LEAST_PER_VARIABLE = 2  # for the base
 _INFLATION = 1.5  # of the covariance

@@ -28,16 +28,6 @@ from annealz.engine.observers import Slope
 from annealz.engine.resampling import ancestors
 from annealz.pilots.run_at_beta import CAPACITY, fused_at_beta, sweeps_at_beta
 
-__all__ = [
-    "MOST_KNOTS",
-    "MOST_LEGS",
-    "MOST_SWEEPS",
-    "Leg",
-    "Population",
-    "Seen",
-    "visit",
-]
-
 MOST_KNOTS = 34  # of a way
 MOST_SWEEPS = 8192  # of a launch
 MOST_LEGS = 64

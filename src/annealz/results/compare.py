@@ -44,8 +44,6 @@ from annealz.pilots.plan import named_rule, pilot_scale_within, pilot_sweeps, pl
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["CompareRequest", "Comparison", "Contender", "compare_schedules"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompareRequest(PathRequest):

@@ -52,8 +52,6 @@ from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["Conservative", "conservative_log_z"]
-
 NUM_EXAMPLES = 100
 NUM_CHAINS = 10
 

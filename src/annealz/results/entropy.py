@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
     from annealz.methods.problem import Problem
 
-__all__ = ["Entropy", "entropy_of"]
-
 _ROWS = 4096  # at a time
 _RECORDED = (
     "std_err interval bits variables is_differential mean_log_density std_err_mean ess estimate"

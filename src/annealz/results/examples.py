@@ -18,8 +18,6 @@ from annealz.training.data.array import read_array
 from annealz.training.data.fasta import is_fasta, read_fasta
 from annealz.training.data.source import DataSource, check_rows
 
-__all__ = ["Examples", "check_examples", "read_examples"]
-
 
 class Examples(NamedTuple):
     """Rows of a data set."""

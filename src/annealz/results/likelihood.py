@@ -47,9 +47,6 @@ from annealz.results.conservative import (
 )
 from annealz.results.examples import check_examples, read_examples
 
-__all__ = ["Likelihood", "check_conservative", "log_likelihood"]
-
-
 _MOST_ERRORS = 2.0  # by which a bound may lie on the wrong side by chance
 _ROWS_OF_LOG_Z = {"log Z", "exact log Z", "ESS", "schedule", "base", "seed", "cost", "status"}
 _ROWS_OF_LOG_Z |= {"method", "ladder", "round trips"}  # of replica exchange

@@ -33,8 +33,6 @@ from annealz.diagnostics.findings import Doubt, Note
 from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status, check_level
 
-__all__ = ["BayesFactor", "ModelTable", "compare_models", "log_bayes_factor"]
-
 
 class _Known(NamedTuple):
     """log Z from elsewhere, as an estimate."""

@@ -10,8 +10,6 @@ from annealz.io.schedules import SCHEDULES
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["DEFAULT_NUM_STEPS", "MAX_NUM_STEPS", "check_num_steps", "choose_schedule"]
-
 DEFAULT_NUM_STEPS = 10_000
 MAX_NUM_STEPS = 10_000_000
 

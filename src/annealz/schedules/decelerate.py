@@ -15,8 +15,6 @@ import numpy as np
 from annealz.schedules.increments import LEAST_STEP, from_increments
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["check_max_step", "decelerate"]
-
 
 def check_max_step(max_step: float, num_steps: int) -> None:
     """Refuse a limit that no schedule of this length can keep."""

@@ -16,8 +16,6 @@ import numpy as np
 
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["fixed_point"]
-
 _NUM_TIMES = 4001
 _MAX_ITERATIONS = 500
 _TOLERANCE = 1e-9

@@ -13,8 +13,6 @@ from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["gms13"]
-
 _LEAST_SHARE = 1e-3  # of the mean: a segment whose noisy cost is zero or negative still gets steps
 
 

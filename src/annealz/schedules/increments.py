@@ -7,8 +7,6 @@ import numpy as np
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["LEAST_STEP", "from_increments"]
-
 LEAST_STEP = 1e-12
 
 

@@ -4,8 +4,6 @@ import numpy as np
 
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["linear"]
-
 
 def linear(num_steps: int) -> Schedule:
     """Equal steps.

@@ -8,8 +8,6 @@ from annealz.io.schedules import ScheduleRule
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 
-__all__ = ["make_schedule"]
-
 
 def make_schedule(rule: ScheduleRule, num_steps: int, terrain: Terrain | None = None) -> Schedule:
     """The schedule of a rule, from what its pilot saw where it needs one."""

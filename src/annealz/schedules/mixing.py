@@ -16,8 +16,6 @@ from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.time_density import cross, normalised
 
-__all__ = ["mixing"]
-
 _EVEN_SHARE = 0.05
 
 

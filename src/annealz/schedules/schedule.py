@@ -19,8 +19,6 @@ from annealz.io.reading import parse_json, read_small, told
 from annealz.io.records import Record, line, numbers, optional, table, text
 from annealz.schedules.terrain import TERRAIN, Terrain
 
-__all__ = ["Schedule"]
-
 _RECORD = Record(
     "the schedule",
     {"name": line, "digest": text, "provenance": table, "betas": numbers},

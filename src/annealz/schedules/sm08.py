@@ -8,8 +8,6 @@ import numpy as np
 
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["sm08"]
-
 _SEGMENTS = ((500, 0.5), (4500, 0.9), (14500, 1.0))  # cumulative steps, beta reached
 
 

@@ -30,8 +30,6 @@ from annealz.io.records import Record, finite, flag, list_of, numbers, table, wh
 if TYPE_CHECKING:
     from annealz.engine.run import Run
 
-__all__ = ["Terrain", "terrain_of"]
-
 TERRAIN = Record(
     "the terrain",
     {},

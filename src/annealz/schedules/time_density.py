@@ -5,8 +5,6 @@ m(beta) = dt/dbeta,  ∫ m dbeta = 1,     t(beta) = ∫_0^beta m,     beta(t) it
 
 import numpy as np
 
-__all__ = ["clock", "cross", "normalised"]
-
 _LEAST_DWELL = 1e-4  # of the mean: no stretch of the path is crossed in no time
 
 

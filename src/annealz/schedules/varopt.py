@@ -24,8 +24,6 @@ from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.time_density import clock, cross, normalised
 
-__all__ = ["varopt"]
-
 
 def varopt(
     terrain: Terrain,

@@ -31,8 +31,6 @@ from annealz.methods.problem import choose_problem
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 
-__all__ = ["check_kernel", "check_model", "check_path"]
-
 _BETAS = (0.0, 0.01, 0.05, 0.2, 0.5, 1.0)
 _EFFECTIVE = 0.2
 _ALPHA = 1e-6

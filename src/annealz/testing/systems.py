@@ -30,19 +30,6 @@ from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.geometric import GeometricPath
 
-__all__ = [
-    "GaussianPath",
-    "PerfectKernel",
-    "assert_within_mc_error",
-    "binary_states",
-    "default_seed",
-    "independent_spins",
-    "log_joint",
-    "random_rbm",
-    "spins_moments",
-    "spins_path",
-]
-
 _SEED = 20150215
 
 

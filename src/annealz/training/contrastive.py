@@ -36,8 +36,6 @@ from annealz.core.random import Bits, Stream, check_seed
 from annealz.io.records import TypedRecord, finite, optional, text, whole
 from annealz.models.rbm import RBM
 
-__all__ = ["Algorithm", "Settings", "TrainingState", "initial_state", "update"]
-
 Algorithm = Literal["cd", "pcd"]
 
 

@@ -47,8 +47,6 @@ from annealz.training.contrastive import Settings
 from annealz.training.data.source import DataSource, binarise, digest_rows
 from annealz.training.train import DivergenceError, TrainingProgress, fit
 
-__all__ = ["Outcome", "load_series", "resume_training", "train_to_file", "training_store"]
-
 _MEMBER = re.compile(r"\d{9,}\.npz")
 _EXACT_UNITS = 20  # of the smaller layer: an enumeration of seconds
 

@@ -29,8 +29,6 @@ from annealz.core.random import derive_seed
 from annealz.models.rbm import RBM
 from annealz.training.data.source import binarise
 
-__all__ = ["Fitness", "Monitor", "pseudo_log_likelihood", "reconstruction_error"]
-
 _ROWS, _UNITS = 512, 8
 
 

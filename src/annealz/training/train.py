@@ -32,8 +32,6 @@ from annealz.training.contrastive import (
 from annealz.training.data.source import check_rows
 from annealz.training.monitor import Fitness, Monitor
 
-__all__ = ["DivergenceError", "Fit", "Report", "TrainingProgress", "fit", "train"]
-
 Report = Callable[[int, RBM], None]
 
 

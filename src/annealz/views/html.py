@@ -14,8 +14,6 @@ from annealz.diagnostics.findings import in_python, messages_of
 from annealz.diagnostics.sheet import Sheet
 from annealz.diagnostics.status import Status
 
-__all__ = ["in_notebook", "show_figures_inline", "status_html", "to_html"]
-
 _GREEN, _RED = "#1a7f37", "#b3261e"
 _LEFT = "text-align:left;vertical-align:top"
 _CURVE_POINTS, _WIDTH, _HEIGHT = 80, 200, 24

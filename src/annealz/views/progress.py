@@ -29,8 +29,6 @@ from annealz.views.html import in_notebook
 if TYPE_CHECKING:
     from annealz.engine.progress import Progress as Report
 
-__all__ = ["Board", "duration", "live_board", "notebook_html", "report_labelled_to", "report_to"]
-
 _LABELS = {"run": "annealing", "second": "second opinion", "below": "lower bound"}
 _NOTHING = "starting"
 _MINOR = {"base", "tuning", "timing", "draws"}  # not listed afterwards if they are brief

@@ -21,8 +21,6 @@ from annealz.diagnostics.status import Status
 from annealz.io.files import write_atomic
 from annealz.views.plots import style
 
-__all__ = ["check_report", "render_report", "write_report"]
-
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>

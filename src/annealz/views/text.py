@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from annealz.diagnostics.findings import in_python, messages_of
 from annealz.diagnostics.sheet import Sheet
 
-__all__ = ["aligned", "to_text"]
-
 
 def to_text(sheet: Sheet) -> str:
     """Return a sheet as lines under the name of its class."""

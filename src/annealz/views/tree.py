@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
     from annealz.methods.posterior import Posterior
 
-__all__ = ["estimate_tree"]
-
 _DRAWS, _RECORDS = ("chain", "draw"), ("record",)
 _NATS, _SQUARED, _CHAINS, _ONE = "nats", "nats^2", "chains", "1"
 Group = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]

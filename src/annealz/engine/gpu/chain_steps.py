@@ -18,8 +18,6 @@ from annealz.core.random import Stream
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chunk import Chains, Span
 
-__all__ = ["MOST_BYTES", "ChainSteps", "Launch", "num_threads"]
-
 MOST_BYTES = 65_536  # of a chain: more would leave most multiprocessors idle
 _MOST_DRAWS = 2048  # of a step, whose keys are in shared memory
 _UNITS_OF_A_THREAD, _MOST_THREADS = 4, 512

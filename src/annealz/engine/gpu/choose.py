@@ -33,8 +33,6 @@ from annealz.paths.lattice import LatticePath
 from annealz.paths.pair_tables import PairTablePath
 from annealz.paths.pairs import PairPath
 
-__all__ = ["choose_fused", "has_fused_steps"]
-
 _KINDS = (SmallSteps, LargeSteps, ManySteps)
 _BY_CHAIN: tuple[type[ChainSteps], ...] = (LatticeSteps, PairSteps, TableSteps)
 _steps, _by_chain = Recent(4), Recent(4)  # of the first path, and of those of a second opinion

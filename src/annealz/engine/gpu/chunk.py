@@ -12,8 +12,6 @@ from jaxtyping import Array, Float, Integer
 from annealz.core.random import Stream, row_keys
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["NEVER", "Chains", "FusedSteps", "Span", "largest_field"]
-
 NEVER = -1e4  # logit of a unit that is only filling
 _MOST_KEYS, _LONGEST_PIECE = 2**22, 2048  # 16 bytes per chain and step
 

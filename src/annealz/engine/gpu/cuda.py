@@ -19,8 +19,6 @@ import numpy as np
 
 from annealz.core.compilation_cache import kept_text
 
-__all__ = ["SHARED_BYTES", "call", "is_usable", "source"]
-
 SHARED_BYTES = 232_448  # of a multiprocessor of capability 9.0 that a program can have
 _TARGET = "__gpu$xla.gpu.ptx"  # XLA's name for a call of what is compiled already
 _LIBRARIES = ("libnvrtc.so.13", "libnvrtc.so.12")

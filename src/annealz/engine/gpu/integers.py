@@ -25,8 +25,6 @@ from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chunk import NEVER, largest_field
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["Cut", "IntegerWeights", "signed_bytes", "source"]
-
 _LARGEST = 127 << 16
 
 

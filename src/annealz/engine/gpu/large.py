@@ -32,8 +32,6 @@ from annealz.engine.gpu.chunk import FusedSteps
 from annealz.engine.gpu.integers import Cut, IntegerWeights, source
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["FEW_CHAINS", "LargeSteps"]
-
 FEW_CHAINS = 12_288  # per block: up to so many are run faster by groups
 _CHAINS = 64  # a warpgroup
 _MEMBERS = 16  # of a group

@@ -18,8 +18,6 @@ from annealz.engine.gpu.chain_steps import ChainSteps, Launch, num_threads
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.lattice import LatticePath
 
-__all__ = ["LatticeSteps"]
-
 
 class LatticeSteps(ChainSteps):
     """Both colours of a lattice."""

@@ -23,8 +23,6 @@ from annealz.engine.gpu.integers import Cut, IntegerWeights, source
 from annealz.engine.gpu.large import FEW_CHAINS
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["ManySteps"]
-
 _CHAINS, _GROUPS = 64, 2  # chains a warpgroup, and warpgroups
 _TILES = 8  # of eight units, whose weights are multiplied at once
 _CHUNKS = 4  # of 32 inputs, a piece of the weights

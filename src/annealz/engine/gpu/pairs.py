@@ -17,8 +17,6 @@ from annealz.engine.gpu.chain_steps import ChainSteps, Launch, num_threads
 from annealz.kernels.colours import ColourGibbs
 from annealz.paths.pairs import PairPath
 
-__all__ = ["MOST_STATES", "PairSteps"]
-
 MOST_STATES = 32  # of a unit
 
 

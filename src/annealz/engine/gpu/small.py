@@ -28,8 +28,6 @@ from annealz.engine.gpu import cuda
 from annealz.engine.gpu.chunk import NEVER, FusedSteps, largest_field
 from annealz.paths.geometric import GeometricPath
 
-__all__ = ["SmallSteps"]
-
 _CHAINS, _WARPS = 8, 12  # a program
 _MOST_GROUPS = 8  # of eight latent units, for the sake of registers
 _HELD = 12  # pieces of the weights, 16 × 16, that a warp holds in registers

@@ -17,8 +17,6 @@ from annealz.engine.gpu.pairs import MOST_STATES
 from annealz.kernels.colours import ColourGibbs
 from annealz.paths.pair_tables import PairTablePath
 
-__all__ = ["TableSteps"]
-
 _WARPS = 8  # of a block
 _LEAST_NEIGHBOURS = 4  # of a unit, for every warp
 _MOST_NUMBERS = 2**31  # of all tables: they are counted with 32 bits

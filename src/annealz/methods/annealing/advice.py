@@ -27,8 +27,6 @@ from annealz.diagnostics.status import Status
 if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
 
-__all__ = ["advice_of", "next_command", "whole_seconds"]
-
 _TOO_FEW = (Kind.TOO_FEW_CHAINS, Kind.TOO_FEW_ISLANDS, Kind.TOO_FEW_TWO_SIDED)
 _DEFAULT_STEPS = 10_000
 _MOST_LENGTHENING = 100.0

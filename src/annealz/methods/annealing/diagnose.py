@@ -18,8 +18,6 @@ from annealz.methods.annealing.size import TIME_RESERVE
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 
-__all__ = ["diagnose"]
-
 _EXCHANGE_FROM = 1.0
 """Predicted Var[log w]: 1.4 on mnist-cd25-20, where exchange had a third of the squared error; 0.4 on
 mnist-pcd-20 (equal) and mnist-pcd-500 (twice the squared error)."""

@@ -38,8 +38,6 @@ from annealz.schedules.terrain import Terrain, terrain_of
 if TYPE_CHECKING:
     from annealz.results.entropy import Entropy
 
-__all__ = ["Estimate"]
-
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Estimate(AbstractEstimate):

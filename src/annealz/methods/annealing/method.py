@@ -15,8 +15,6 @@ from annealz.methods.annealing.run import (
 )
 from annealz.methods.method import AbstractMethod
 
-__all__ = ["METHOD", "Annealing"]
-
 
 class Annealing(AbstractMethod):
     """Annealed importance sampling from a base to the model."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
     from annealz.methods.annealing.second_opinion import SecondOpinion
 
-__all__ = ["MEANINGS", "MEANINGS_TWO_SIDED", "sections_of"]
-
 MEANINGS = {
     Status.OK: "The error bar can be used: the weights have a light enough tail, enough chains carry them, "
     "and no other evidence contradicts. No diagnosis can see a mode that no chain has reached.",

@@ -33,8 +33,6 @@ from annealz.pilots.sizing import time_steps
 from annealz.pilots.trace_draws import base_of_rows, is_trace, rows_of_trace, spread_over
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["AnnealingPlan", "ExchangedDraws", "SecondBase", "make_plan"]
-
 _SEARCH_TIME = 0.5  # of a time limit: after it no further base is tried
 _DRAW_SHARE, _MIN_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 

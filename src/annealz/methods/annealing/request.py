@@ -8,8 +8,6 @@ from annealz.core.names import DEFAULT_SCHEDULE
 from annealz.io.records import finite, flag, numbers, optional, text, whole
 from annealz.methods.request import PathRequest, option
 
-__all__ = ["AnnealingRequest"]
-
 _JOINED = "neighbouring temperatures are joined from both sides already"
 _NO_BETAS = "it has no temperatures"
 _ONE_WAY = "it goes one way only"

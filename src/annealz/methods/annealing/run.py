@@ -28,16 +28,6 @@ from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.draws import draw_with_ancestors
 from annealz.pilots.sizing import more_chains
 
-__all__ = [
-    "Observe",
-    "has_time_for_another",
-    "observers_of",
-    "run_forward",
-    "run_probe",
-    "run_reverse",
-    "run_second",
-]
-
 Observe = Mapping[str, Callable | AbstractObserver]
 
 

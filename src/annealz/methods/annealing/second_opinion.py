@@ -39,8 +39,6 @@ from annealz.diagnostics.status import Status, status_of
 from annealz.engine.run import Run
 from annealz.paths.tempered import ZERO_DENSITY
 
-__all__ = ["Probe", "SecondOpinion", "compare_opinions", "probed_chains"]
-
 _MAX_HIGHER, _MAX_LOWER = 2.5, 3.0  # standard errors
 _LEAST_DIFFERENCE = 0.01  # nats: below, rounding and nothing else
 _MARGIN, _WIDTHS = 1.0, 2.5  # nats of work, and standard deviations

@@ -29,8 +29,6 @@ from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.make import make_schedule
 from annealz.schedules.schedule import Schedule
 
-__all__ = ["RunSize", "choose_size", "num_opinion_chains", "part_width"]
-
 _MIN_CHAINS = 250  # that a time limit leaves, before it shortens the chains
 _NUM_PARTS = 4  # of a run whose time is limited
 _MIN_PART = 25  # chains: fewer cannot be diagnosed

@@ -35,9 +35,6 @@ from annealz.engine.resampling import (
     RESAMPLING_DRAW as SWAP_DRAW,  # the draw that no kernel may use
 )
 
-__all__ = ["ABOVE", "BELOW", "NUM_SUMS", "REJECTED", "WORK_DOWN", "WORK_UP", "Ensembles", "Sweeps"]
-__all__ += ["advance", "is_by_rung", "start", "swap_rungs"]
-
 ABOVE, BELOW, REJECTED, WORK_UP, WORK_DOWN = range(5)  # what is summed, by position
 NUM_SUMS = 5
 _FROM_BASE, _FROM_TARGET = 1, 2  # labels of replicas: the end that they saw last; 0 neither

@@ -9,8 +9,6 @@ from annealz.io.archive import real_numbers
 from annealz.io.records import Record
 from annealz.methods.exchange.result import Exchange, Round
 
-__all__ = ["exchange_from_arrays", "exchange_to_arrays"]
-
 _NEEDED = ("log_z0", "seed", "purpose", "seconds", "messages")
 EXCHANGE = Record(
     "the record of a run of replica exchange", {n: RUN.needed[n] for n in _NEEDED}, RUN.others

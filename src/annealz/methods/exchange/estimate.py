@@ -19,8 +19,6 @@ from annealz.methods.exchange.result import Exchange
 if TYPE_CHECKING:
     from annealz.methods.exchange.method import ExchangePlan
 
-__all__ = ["ExchangeEstimate"]
-
 _MEANINGS = {
     Status.OK: "The error bar can be used: replicas went from the base to the target and back in all "
     "that was averaged, and log Z did not move on the way. No diagnosis can see a mode that no replica "

@@ -48,8 +48,6 @@ from annealz.paths.abstract import AbstractPath
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["HalfRound", "check_counts", "exchange", "halves_of", "rounds_of"]
-
 _WHY_SO_MANY = {
     "num_rungs": "one at the base and one at the target",
     "num_ensembles": "the error comes from their spread",

@@ -13,15 +13,6 @@ is interpolated in Lambda monotonically (PCHIP).
 
 import numpy as np
 
-__all__ = [
-    "LEAST_SWEEPS",
-    "MOST_SWEEPS",
-    "check_ladder",
-    "equal_rejection",
-    "interpolated",
-    "round_lengths",
-]
-
 LEAST_SWEEPS = 16
 MOST_SWEEPS = 2**31 - 2
 _LEAST_ROUNDS = 3

@@ -17,8 +17,6 @@ from annealz.methods.method import AbstractMethod
 from annealz.methods.plan import Plan
 from annealz.methods.problem import choose_problem, read_target
 
-__all__ = ["METHOD", "ExchangePlan", "ReplicaExchange"]
-
 _DEFAULT_SWEEPS = 10_000
 
 

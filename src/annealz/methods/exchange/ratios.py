@@ -20,8 +20,6 @@ import numpy as np
 
 from annealz.methods.exchange.advance import ABOVE, BELOW, WORK_DOWN, WORK_UP
 
-__all__ = ["log_ratios", "log_z_of", "middles", "pseudo_values"]
-
 
 def log_ratios(sums: np.ndarray, constants: np.ndarray, num_terms: float) -> np.ndarray:
     """log Z_{r+1} / Z_r of every pair from sums (..., pairs, 5) of so many terms each."""

@@ -7,8 +7,6 @@ from annealz.core.errors import InputError
 from annealz.io.records import optional, whole
 from annealz.methods.request import PathRequest, option
 
-__all__ = ["ExchangeRequest"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExchangeRequest(PathRequest):

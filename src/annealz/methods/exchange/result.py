@@ -14,8 +14,6 @@ from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Sheet, Shown
 from annealz.diagnostics.status import Found, check_level
 
-__all__ = ["Exchange", "Round"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Round:

@@ -19,8 +19,6 @@ from annealz.core.random import Stream
 from annealz.methods.nested.target import Target
 from annealz.methods.nested.walk import Points, Walked, walk
 
-__all__ = ["Dead", "Sampler", "advance", "begin", "moved_to"]
-
 _CHOICE = 2  # the draw of a step's bits that chooses starts; those of walks are in `walk.py`
 _RIDGE = 1e-6  # of the variances, so that the covariance of few points has a factor
 

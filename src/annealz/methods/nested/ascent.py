@@ -20,8 +20,6 @@ from jaxtyping import Array, Float
 from annealz.core.random import Stream
 from annealz.methods.nested.target import Target
 
-__all__ = ["ascend", "rounds_of"]
-
 
 def rounds_of(dim: int) -> int:
     """Steps uphill from each point."""

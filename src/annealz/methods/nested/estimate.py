@@ -22,8 +22,6 @@ from annealz.models.parameters import Parameters
 if TYPE_CHECKING:
     from annealz.methods.nested.method import NestedPlan
 
-__all__ = ["NestedEstimate"]
-
 _MEANINGS = {
     Status.OK: "The error bar can be used: independent runs agree. No comparison of runs can see a mode "
     "that none of them has found.",

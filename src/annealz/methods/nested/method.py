@@ -21,8 +21,6 @@ from annealz.methods.plan import Plan
 from annealz.methods.problem import Problem, read_target
 from annealz.models.log_density import LogDensity
 
-__all__ = ["METHOD", "NestedPlan", "NestedSampling"]
-
 _DEFAULT_LIVE = 500
 _LIVE_PER_VARIABLE = 4  # in each run, by default
 _MIN_LIVE = 20  # in each run

@@ -29,8 +29,6 @@ from annealz.methods.nested.ascent import ascend, rounds_of
 from annealz.methods.nested.result import Ending, NestedRun
 from annealz.methods.nested.target import Target
 
-__all__ = ["nested"]
-
 _INFINITE = "the likelihood is infinite at some positions: give a density that is finite."
 _PIECE = 10  # steps between returns to the host
 _MOST_HEIGHT = 64.0  # nats between the offset and the highest live point

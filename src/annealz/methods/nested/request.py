@@ -7,8 +7,6 @@ from annealz.core.errors import InputError
 from annealz.io.records import finite, optional, whole
 from annealz.methods.request import Request, option
 
-__all__ = ["NestedRequest"]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NestedRequest(Request):

@@ -9,8 +9,6 @@ import numpy as np
 from annealz.io.archive import real_numbers
 from annealz.io.records import TypedRecord, finite, number, one_of, whole
 
-__all__ = ["Ending", "NestedRun"]
-
 
 class Ending(enum.Enum):
     """Why a run ended."""

@@ -10,8 +10,6 @@ from jaxtyping import Array, Float
 from annealz.bases.abstract import AbstractBase
 from annealz.models.log_density import LogDensity
 
-__all__ = ["Target"]
-
 
 class Target(eqx.Module):
     """log pi and log L of rows of positions; the likelihood is the density divided by the prior."""

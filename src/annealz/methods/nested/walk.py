@@ -21,8 +21,6 @@ from jaxtyping import Array, Float, Integer
 from annealz.core.random import Bits
 from annealz.methods.nested.target import Target
 
-__all__ = ["Points", "Walked", "walk"]
-
 _MOST_EXTENSIONS = 9  # of a bracket, on both sides together
 _MOST_SHRINKS = 60  # each takes off a quarter on average: 60 reach the resolution of float32
 _LEFT, _RIGHT, _INSIDE = 0, 1, 2

@@ -24,8 +24,6 @@ import numpy as np
 from annealz.io.reading import Budget, listed, open_regular, shown
 from annealz.models.potts import Potts
 
-__all__ = ["ALPHABETS", "is_adabmdca", "load_adabmdca"]
-
 ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
 
 _HEAD = re.compile(rb"\s*(#[^\n]*\n\s*)*(J\s+\d+\s+\d+(\s+\S+){3}|h\s+\d+(\s+\S+){2})\s")

@@ -36,8 +36,6 @@ from annealz.models.abstract import AbstractModel
 from annealz.models.formats.julia import HEADER, model_of_julia
 from annealz.models.formats.layouts import RBMS_TYPES, read_layout
 
-__all__ = ["is_hdf5", "load_hdf5", "updates_of"]
-
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _PREFIX = "update_"
 _MOST_NAMES, _MOST_DIGITS, _LONGEST_TEXT = 100_000, 18, 100

@@ -39,8 +39,6 @@ from annealz.models.layered_rbm import LayeredRBM
 from annealz.models.rbm import RBM, real_array
 from annealz.models.softmax_rbm import SoftmaxRBM
 
-__all__ = ["HEADER", "model_of_julia"]
-
 HEADER = "rbm_hdf5_file_format_version"
 _VERSION = "1.0.0"
 _RBM_TYPES = ("RBM", "CenteredRBM", "StandardizedRBM")

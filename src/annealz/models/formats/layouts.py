@@ -43,8 +43,6 @@ from annealz.models.formats.naming import (
 from annealz.models.formats.pair_layouts import PAIRS, coupled_model
 from annealz.models.rbm import RBM
 
-__all__ = ["RBMS_TYPES", "read_layout"]
-
 RBMS_TYPES = {
     "BBRBM": None,
     "PBRBM": None,

@@ -26,8 +26,6 @@ from annealz.models.formats.python_object import (
 )
 from annealz.models.rbm import RBM
 
-__all__ = ["load_binary", "load_model", "load_trajectory", "model_record", "read_model"]
-
 
 def load_model(name: str | Path, *, map: str | Mapping[str, str] | None = None) -> AbstractModel:
     """Return the model of a packaged name, a file, or the import path of a Python object.

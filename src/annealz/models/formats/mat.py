@@ -25,8 +25,6 @@ from annealz.io.reading import Budget, Refusal, open_regular, shown
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import read_layout
 
-__all__ = ["is_mat", "load_mat", "read_mat"]
-
 _MAGIC = b"MATLAB 5.0 MAT-file"
 _HEADER, _MATRIX, _COMPRESSED = 128, 14, 15
 _COMPLEX = 0x0800

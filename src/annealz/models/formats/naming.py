@@ -21,18 +21,6 @@ import numpy as np
 from annealz.core.errors import InputError
 from annealz.io.reading import shown
 
-__all__ = [
-    "KINDS",
-    "MappedFile",
-    "command",
-    "guess",
-    "map_text",
-    "named",
-    "parse_map",
-    "unused_means",
-    "vector",
-]
-
 KINDS = ("visible", "hidden")
 _TARGETS = (
     "weights",

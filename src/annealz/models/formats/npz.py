@@ -19,8 +19,6 @@ from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import read_layout
 from annealz.models.rbm import RBM
 
-__all__ = ["is_npz", "load_npz", "save_model", "save_rbm"]
-
 MODEL = Record(
     "the model's record",
     {},

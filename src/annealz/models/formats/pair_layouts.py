@@ -16,8 +16,6 @@ import numpy as np
 from annealz.io.reading import listed, shown
 from annealz.models.abstract import AbstractModel
 
-__all__ = ["PAIRS", "coupled_model"]
-
 _MOST_STATES = 1000
 PAIRS = (("couplings", "fields"), ("coupling_matrix", "bias"))
 

@@ -17,8 +17,6 @@ from typing import Any
 from annealz.io.reading import listed
 from annealz.models.abstract import AbstractModel
 
-__all__ = ["is_import_path", "load_object", "module_of", "without_name"]
-
 _MOST_BYTES = 10**6  # of a module whose names are listed
 
 

@@ -9,8 +9,6 @@ from annealz.io.reading import Budget, need, open_regular, told
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.layouts import read_layout
 
-__all__ = ["is_safetensors", "load_safetensors"]
-
 _LONGEST_HEADER = 8 * 2**20  # some 50,000 tensors
 
 

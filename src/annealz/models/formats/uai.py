@@ -23,8 +23,6 @@ import numpy as np
 from annealz.io.reading import Budget, read_small, shown
 from annealz.models.factor_graph import FactorGraph
 
-__all__ = ["evidence_part", "is_uai", "load_uai", "read_evidence"]
-
 _KINDS = (b"MARKOV", b"BAYES")
 _MOST_SHOWN = 3
 _SUM_TOLERANCE = 0.01  # printed digits may be few

@@ -14,8 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-__all__ = ["AbstractFunction", "Offset"]
-
 Offset = float | Array
 
 

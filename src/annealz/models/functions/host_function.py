@@ -21,8 +21,6 @@ from annealz.core import interrupts
 from annealz.core.failures import FunctionError, call_on_host, one_line
 from annealz.models.functions.abstract import AbstractFunction
 
-__all__ = ["HostFunction", "at_point", "called"]
-
 
 class HostFunction(AbstractFunction):
     """A function of NumPy, of one position or with `vectorized` of many.

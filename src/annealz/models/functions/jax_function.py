@@ -18,8 +18,6 @@ from annealz.core.arrays import in_float64
 from annealz.core.own_arrays import with_own_arrays
 from annealz.models.functions.abstract import AbstractFunction
 
-__all__ = ["JaxFunction"]
-
 
 class JaxFunction(AbstractFunction):
     """A function of one position (dim,) that JAX traces."""

@@ -13,8 +13,6 @@ import jax.numpy as jnp
 
 from annealz.models.functions.abstract import AbstractFunction
 
-__all__ = ["Posterior"]
-
 
 class Posterior(AbstractFunction):
     """A likelihood as a function of x, and the normalised log density of x under the prior."""

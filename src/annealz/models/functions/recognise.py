@@ -21,8 +21,6 @@ from annealz.models.functions.host_function import HostFunction
 from annealz.models.functions.jax_function import JaxFunction
 from annealz.models.layout import Layout
 
-__all__ = ["as_function", "is_numpy", "shape_when_traced", "traced_error"]
-
 
 def as_function(
     function: Callable[[Any], Any],

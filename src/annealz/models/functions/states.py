@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["StateLayout"]
-
 
 @dataclasses.dataclass(frozen=True)
 class StateLayout:

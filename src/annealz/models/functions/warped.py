@@ -11,8 +11,6 @@ from annealz.bases.warp import Warp
 from annealz.core.arrays import on_device
 from annealz.models.functions.abstract import AbstractFunction, Offset
 
-__all__ = ["WarpedFunction"]
-
 
 class WarpedFunction(AbstractFunction):
     """Of u, given a function of x."""

@@ -18,8 +18,6 @@ from annealz.core.failures import FunctionError, call_on_host
 from annealz.models.functions.host_function import called
 from annealz.models.functions.recognise import is_numpy, traced_error
 
-__all__ = ["Cube"]
-
 _LEAST, _MOST = np.finfo(np.float32).tiny, 1 - np.finfo(np.float32).epsneg
 _FINEST, _LAST = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg
 

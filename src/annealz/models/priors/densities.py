@@ -17,8 +17,6 @@ import numpy as np
 from jax.scipy.special import gammaln
 from jaxtyping import Array
 
-__all__ = ["DENSITIES", "Law"]
-
 
 class Law(NamedTuple):
     """x of y, y of x (NumPy), log p(y) and draws of y, element by element; the shapes come last."""

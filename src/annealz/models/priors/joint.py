@@ -20,8 +20,6 @@ from annealz.models.priors.numpyro_variable import is_numpyro, numpyro_variable
 from annealz.models.priors.scipy_variable import is_scipy, scipy_variable
 from annealz.models.priors.variable import Variable
 
-__all__ = ["JointPrior", "normal_base"]
-
 
 def normal_base(dim: int) -> GaussianBase:
     """Standard normal coordinates, as a prior."""

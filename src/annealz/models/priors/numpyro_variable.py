@@ -14,8 +14,6 @@ import numpy as np
 
 from annealz.models.priors.variable import Variable
 
-__all__ = ["is_numpyro", "numpyro_variable"]
-
 _FAR = 80.0  # where a coordinate is put whose draw was rounded onto the edge of its support
 
 

@@ -12,8 +12,6 @@ from typing import Any
 import jax.numpy as jnp
 from jax.scipy.special import log_ndtr, ndtr, ndtri
 
-__all__ = ["QUANTILES"]
-
 
 def _cauchy(z):
     return jnp.sign(z) / jnp.tan(jnp.pi * ndtr(-jnp.abs(z)))

@@ -21,8 +21,6 @@ from annealz.models.priors.densities import DENSITIES, Law
 from annealz.models.priors.quantiles import QUANTILES
 from annealz.models.priors.variable import Variable
 
-__all__ = ["is_scipy", "scipy_variable"]
-
 _LEAST, _MOST = np.finfo(float).tiny, 1 - np.finfo(float).epsneg  # of a probability in float64
 
 

@@ -14,8 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-__all__ = ["Variable"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Variable:

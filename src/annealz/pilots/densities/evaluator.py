@@ -9,8 +9,6 @@ from annealz.core import interrupts
 from annealz.core.arrays import on_device
 from annealz.models.log_density import LogDensity
 
-__all__ = ["Evaluator"]
-
 
 class Evaluator:
     """A density that counts how often it is evaluated; second derivatives count as dim evaluations."""

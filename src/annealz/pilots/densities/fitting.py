@@ -38,8 +38,6 @@ from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.modes import Mode
 from annealz.pilots.densities.population import Sample
 
-__all__ = ["fitted_base", "squared_length"]
-
 _INFLATION = 1.5
 _STRAIGHT = (1.5, 1.1)  # variances, where coordinates are about normal
 _COMPONENTS = (1, 2, 3, 4, 6, 8)

@@ -22,8 +22,6 @@ from annealz.core.row_products import times
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.uphill import uphill
 
-__all__ = ["Mode", "find_modes", "start_points"]
-
 SCALES = (1.0, 4.0, 16.0, 64.0)
 _DRAWS = (
     (20, 384),

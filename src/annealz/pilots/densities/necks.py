@@ -31,8 +31,6 @@ from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.population import Sample
 from annealz.pilots.densities.profile import Profile, profile
 
-__all__ = ["Straightened", "missed_neck", "straightened", "suspects"]
-
 _STATES = 16
 _STARTS = 8
 _LEAST_SLOPE = 0.2  # of log curvature / 2, per standard deviation

@@ -23,8 +23,6 @@ from annealz.kernels.metropolis import RandomWalk
 from annealz.paths import programs
 from annealz.paths.phase import Phase, PhasePath
 
-__all__ = ["Population", "Sample", "explore"]
-
 _SWEEPS_AT_ONE = 24
 _BURN_IN = 4
 _MOST_KEPT = 384  # chains, at beta = 1 and beyond

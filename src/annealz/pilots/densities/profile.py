@@ -17,8 +17,6 @@ import numpy as np
 
 from annealz.pilots.densities.evaluator import Evaluator
 
-__all__ = ["Profile", "profile"]
-
 _STEP = 0.4  # of the standard deviation of the states
 _MOST_STEPS = 60  # each way
 _FALL = 14.0  # nats

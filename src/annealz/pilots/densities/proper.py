@@ -26,8 +26,6 @@ from annealz.bases.frame import root_of
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.modes import Mode
 
-__all__ = ["improper_direction"]
-
 _NUM_STATES = 6
 _NUM_AXES = 6
 _OCTAVES = np.arange(0, 21, 2)

@@ -53,8 +53,6 @@ from annealz.pilots.densities.population import Population, Sample, explore
 from annealz.pilots.densities.proper import improper_direction
 from annealz.pilots.densities.wide import FAR, FAR_STRAIGHT, WIDEST_STRAIGHT, wide_bases
 
-__all__ = ["DensityBases", "search_density"]
-
 _BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
 _EASY_TEMPERATURES = 2
 _LOST = 1.0  # nats less than before: coordinates that do not suit the density

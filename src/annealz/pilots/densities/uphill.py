@@ -24,8 +24,6 @@ import numpy as np
 
 from annealz.pilots.densities.evaluator import Evaluator
 
-__all__ = ["uphill"]
-
 _ROWS = 32  # searches at once
 _FEW = 4  # that are left, and are evaluated alone
 _MEMORY = 8

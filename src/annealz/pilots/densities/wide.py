@@ -21,8 +21,6 @@ from annealz.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.modes import Mode
 
-__all__ = ["FAR", "FAR_STRAIGHT", "WIDEST_STRAIGHT", "wide_bases"]
-
 _WIDE = 4.0  # times the Laplace covariance
 _NUM_RAYS = 40
 _OCTAVES = np.arange(-8, 13)

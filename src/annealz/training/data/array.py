@@ -15,8 +15,6 @@ import numpy as np
 from annealz.io.archive import load_archive, load_npy
 from annealz.io.reading import Budget, open_regular, shown, told
 
-__all__ = ["read_array", "read_data", "read_idx"]
-
 _ITEM = 4  # bytes of a value as float32
 
 

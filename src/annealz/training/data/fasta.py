@@ -17,8 +17,6 @@ import numpy as np
 
 from annealz.io.reading import Budget, Refusal, open_regular, shown
 
-__all__ = ["ALPHABETS", "Sequences", "is_fasta", "read_fasta"]
-
 ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
 _ENDINGS = (".fasta", ".fa", ".faa", ".fna", ".fas", ".afa", ".a2m", ".a3m")
 _MARK = b">"

@@ -17,8 +17,6 @@ import platformdirs
 from annealz.core.errors import InputError
 from annealz.training.data.array import read_idx
 
-__all__ = ["load_mnist"]
-
 _SHA256 = {  # of the unpacked pixels with their IDX header
     "train": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
     "t10k": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",

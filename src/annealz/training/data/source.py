@@ -20,8 +20,6 @@ from annealz.io.records import TypedRecord, line, one_of, optional, text
 from annealz.training.data.array import read_data
 from annealz.training.data.mnist import load_mnist
 
-__all__ = ["DataSource", "binarise", "check_rows", "digest_rows"]
-
 _ROWS = 4096  # at a time
 _SPLITS = {"mnist": "train", "mnist-train": "train", "mnist-test": "test"}
 

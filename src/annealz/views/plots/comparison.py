@@ -11,13 +11,6 @@ from annealz.views.plots import style
 if TYPE_CHECKING:
     from annealz.results.compare import Comparison
 
-__all__ = [
-    "plot_comparison",
-    "plot_contender_ess",
-    "plot_contender_log_z",
-    "plot_contender_schedules",
-]
-
 _DASHES, _MARKERS = ("-", "--", ":", "-."), (None, "o", "^", "s")
 _COLOURS = (style.BLUE, style.RED, style.GREEN, style.PURPLE, style.GREY)
 

@@ -12,8 +12,6 @@ from annealz.views.plots.schedule import plot_schedule
 if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
 
-__all__ = ["plot_convergence", "plot_ess", "plot_estimate", "plot_weights", "plot_work"]
-
 _MOST_BINS = 81
 
 

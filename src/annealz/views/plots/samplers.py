@@ -13,15 +13,6 @@ if TYPE_CHECKING:
     from annealz.methods.exchange.result import Exchange
     from annealz.methods.nested.estimate import NestedEstimate
 
-__all__ = [
-    "plot_evidence",
-    "plot_exchange",
-    "plot_ladder",
-    "plot_nested",
-    "plot_rounds",
-    "plot_runs",
-]
-
 _NUM_BINS = 60
 
 

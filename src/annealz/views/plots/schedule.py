@@ -17,16 +17,6 @@ from annealz.schedules.terrain import Terrain
 from annealz.schedules.time_density import normalised
 from annealz.views.plots import style
 
-__all__ = [
-    "plot_dwell",
-    "plot_mean",
-    "plot_pilot_ess",
-    "plot_schedule",
-    "plot_tau",
-    "plot_terrain",
-    "plot_variance",
-]
-
 _NUM_BINS = 100
 _NUM_POINTS = 2001
 

@@ -12,23 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-__all__ = [
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "INK",
-    "PURPLE",
-    "RED",
-    "legend_above",
-    "level_titles",
-    "log_if_wide",
-    "mark_log_z",
-    "new_axes",
-    "panels",
-    "plain",
-    "tidy",
-]
-
 BLUE, RED, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#a6548a"
 INK, GREY = "#000000", "#595959"
 _WIDE = 5.0  # times: a range that is read better on a logarithmic scale
