@@ -248,16 +248,16 @@ def test_output_that_cannot_be_written(capsys, model, tmp_path):
 
 
 def test_disk_that_fills_up_still_shows_the_result(capsys, model, tmp_path, monkeypatch):
-    from annealz.methods import folder
+    from annealz.io import store
 
-    real = folder.save_archive
+    real = store.save_archive
 
     def full(path, *rest):
-        if Path(path).name == "run.npz":
+        if Path(path).name == "part-forward-1.npz":
             raise OSError(28, "No space left on device")
         real(path, *rest)
 
-    monkeypatch.setattr(folder, "save_archive", full)
+    monkeypatch.setattr(store, "save_archive", full)
     status, out, err = run(
         capsys,
         "estimate",

@@ -23,9 +23,9 @@ KEYS = [
     "mean_log_density",
     "std_err_mean",
     "ess",
+    "estimate",
     "status",
     "messages",
-    "estimate",
 ]
 SMALL = ("--steps", 50, "--chains", 100, "--schedule", "linear", *PLAIN)
 MODEL = random_rbm(4, 6, seed=2)
@@ -79,7 +79,8 @@ def test_an_unreliable_one_is_strict_and_says_what_may_help(capsys):
     status, out, _ = run(capsys, "entropy", "m.npz", *few, "--strict", "--quiet")
     assert status == 4
     assert "unreliable" in out
-    assert "> annealz entropy --chains 100 m.npz" in out
+    assert "> annealz entropy m.npz --base visible-bias" in out
+    assert "--chains 100" in out.splitlines()[-1]
 
 
 def test_bad_input_is_one_line(capsys):

@@ -35,7 +35,7 @@ def test_one_model_shows_its_posterior(capsys, tmp_path):
     line = next(line for line in out.splitlines() if line.startswith("shift"))
     mean, std_err = map(float, line.split()[1:3])
     assert abs(mean - means()["shift"]) < 5 * std_err
-    assert (tmp_path / "run" / "estimate.json").is_file()
+    assert (tmp_path / "run" / "result.json").is_file()
     assert not [*(tmp_path / "cache").glob("*")]
 
 

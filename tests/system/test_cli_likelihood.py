@@ -33,9 +33,9 @@ KEYS = [
     "interval_log_z",
     "exact_log_likelihood",
     "conservative",
+    "estimate",
     "status",
     "messages",
-    "estimate",
 ]
 SMALL = ("--steps", 50, "--chains", 100, "--schedule", "linear", *PLAIN)
 MODEL = random_rbm(4, 6, seed=2)
@@ -86,7 +86,7 @@ def test_every_example_to_a_file(capsys, name: str):
         values = np.array([float(line.split(",")[1]) for line in lines])
     assert values.shape == (40,)
     assert values.mean() == pytest.approx(json.loads(out)["log_likelihood"], abs=1e-9)
-    assert f"{name} exists" in refused(capsys, *command)
+    assert f"{name}, which exists" in refused(capsys, *command)
     assert run(capsys, *command, "--force")[0] == 0
 
 
@@ -270,7 +270,7 @@ def test_ctrl_c_is_answered_with_the_command_that_goes_on(tmp_path: Path):
         text=True,
         env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
     )
-    wait_for(Path("kept/checkpoint.npz"), process)
+    wait_for(Path("kept/checkpoint-forward-1.npz"), process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)  # a run of hours: it did not go on to its end
     assert (process.returncode, out) == (130, "")

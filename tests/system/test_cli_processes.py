@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from annealz.methods.annealing.log_z import resume
 
+from annealz import resume
 from annealz.io.archive import load_archive
 from annealz.testing import default_seed
 from support.command import wait_for
@@ -40,13 +40,13 @@ def test_sigkill_then_resume_gives_the_same_bits(tmp_path: Path):
     steps, moments = 4000, random.Random(seed)
     whole = start(tmp_path / "whole", steps, "--json", "--quiet")
     killed = start(tmp_path / "killed", steps, "--quiet", "--checkpoint-seconds", "0.2")
-    wait_for(tmp_path / "killed" / "checkpoint.npz", killed)
+    wait_for(tmp_path / "killed" / "checkpoint-forward-1.npz", killed)
     time.sleep(moments.uniform(0, 0.5))
     killed.kill()
     killed.communicate()
     assert killed.returncode == -signal.SIGKILL, f"the run was over too soon (seed {seed})"
-    assert not (tmp_path / "killed" / "run.npz").exists()
-    _, meta = load_archive(tmp_path / "killed" / "checkpoint.npz")
+    assert not (tmp_path / "killed" / "part-forward-1.npz").exists()
+    _, meta = load_archive(tmp_path / "killed" / "checkpoint-forward-1.npz")
     assert 0 < meta["step"] < steps
     resumed = subprocess.run(
         [sys.executable, "-m", "annealz", "resume", str(tmp_path / "killed"), "--json", "--quiet"],
@@ -57,14 +57,16 @@ def test_sigkill_then_resume_gives_the_same_bits(tmp_path: Path):
     out, err = whole.communicate()
     assert whole.returncode == 0, err
     assert json.loads(resumed.stdout)["log_z"] == json.loads(out)["log_z"]
-    one, two = (load_archive(tmp_path / name / "run.npz")[0] for name in ("whole", "killed"))
+    one, two = (
+        load_archive(tmp_path / name / "part-forward-1.npz")[0] for name in ("whole", "killed")
+    )
     for name in one:
         assert np.array_equal(one[name], two[name]), f"{name} differs (seed {seed})"
 
 
 def test_ctrl_c_is_answered_at_once_with_the_command_that_resumes(tmp_path: Path):
     process = start(tmp_path / "run", 1_000_000, "--checkpoint-seconds", "0.2")
-    wait_for(tmp_path / "run" / "checkpoint.npz", process)
+    wait_for(tmp_path / "run" / "checkpoint-forward-1.npz", process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)  # a run of minutes: it did not go on to its end
     assert process.returncode == 130, err
@@ -75,7 +77,7 @@ def test_ctrl_c_is_answered_at_once_with_the_command_that_resumes(tmp_path: Path
 
 def test_a_polite_kill_saves_and_says_how_to_go_on(tmp_path: Path):
     process = start(tmp_path / "run", 1_000_000, "--checkpoint-seconds", "0.2")
-    wait_for(tmp_path / "run" / "checkpoint.npz", process)
+    wait_for(tmp_path / "run" / "checkpoint-forward-1.npz", process)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143, err
@@ -86,7 +88,7 @@ def test_a_polite_kill_saves_and_says_how_to_go_on(tmp_path: Path):
 
 def test_a_second_ctrl_c_ends_at_once_and_quietly(tmp_path: Path):
     process = start(tmp_path / "run", 1_000_000, "--checkpoint-seconds", "0.2")
-    wait_for(tmp_path / "run" / "checkpoint.npz", process)
+    wait_for(tmp_path / "run" / "checkpoint-forward-1.npz", process)
     for _ in range(20):  # one of them while another is being answered
         process.send_signal(signal.SIGINT)
         time.sleep(0.001)
@@ -94,7 +96,7 @@ def test_a_second_ctrl_c_ends_at_once_and_quietly(tmp_path: Path):
     assert process.returncode == 130, err
     assert "Traceback" not in err
     assert "Exception ignored" not in err
-    _, meta = load_archive(tmp_path / "run" / "checkpoint.npz")
+    _, meta = load_archive(tmp_path / "run" / "checkpoint-forward-1.npz")
     assert meta["step"] > 0
 
 
@@ -118,7 +120,7 @@ def test_a_signal_at_start_up_or_at_the_end_is_answered_cleanly(number):
 INTERRUPTED = """
 import gc, os, signal, sys
 from annealz.__main__ import main
-import annealz.cli.models
+import annealz.cli.tools
 
 def hidden(*_):
     if not done:
@@ -134,7 +136,7 @@ def commanded():
     return {}
 
 done = []
-annealz.cli.models.packaged_models = commanded
+annealz.cli.tools.packaged_models = commanded
 sys.argv = ["annealz", "models"]
 main()
 """
@@ -149,13 +151,13 @@ def test_an_interruption_is_not_lost_where_errors_go_nowhere():
 WAITING = """
 import os, signal, sys, time
 from annealz.__main__ import main
-import annealz.cli.models
+import annealz.cli.tools
 
 def waits():
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(100)
 
-annealz.cli.models.packaged_models = waits
+annealz.cli.tools.packaged_models = waits
 sys.argv = ["annealz", "models"]
 main()
 """

@@ -162,7 +162,7 @@ def test_a_status_is_a_string_and_a_truth():
 
 @pytest.mark.parametrize("steps", [10.5, "many", np.nan, np.inf])
 def test_what_is_no_number_of_steps_is_one_sentence(steps):
-    with pytest.raises(ValueError, match="num_sweeps must be a whole number"):
+    with pytest.raises(ValueError, match="num_steps must be a whole number"):
         annealz.estimate_log_z(random_rbm(4, 6), method="exchange", num_steps=steps)
     with pytest.raises(ValueError, match="num_steps must be a whole number"):
         annealz.estimate_log_z(random_rbm(4, 6), num_steps=steps)

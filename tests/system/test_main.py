@@ -11,8 +11,9 @@ import typer
 
 import annealz
 from annealz.cli.main import app
-from annealz.cli.show import show_result
+from annealz.cli.show import show_sheet
 from annealz.core.names import packaged_models
+from annealz.diagnostics.sheet import Sheet
 from annealz.io.schedules import SCHEDULES
 from support.imports import HEAVY, annealz_in_a_process, imported
 
@@ -96,18 +97,10 @@ def test_a_reader_that_leaves_is_no_error(arguments):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-class Wide:
-    """A result whose row and message are wider than any terminal."""
-
-    def rows(self) -> list[tuple[str, str]]:
-        return [("log Z", "1.0 " + "and so on " * 30)]
-
-    def to_dict(self) -> dict:
-        return {"messages": ["word " * 60]}
-
-
 def test_lines_are_not_wrapped_in_a_pipe(capsys):
-    show_result(Wide(), False, "log Z")
+    """A row and a message are wider than any terminal."""
+    row = ("log Z", "1.0 " + "and so on " * 30)
+    show_sheet(Sheet(name="Wide", headline=row, rows=[row], notes=["word " * 60]), False)
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 2
     assert "\x1b" not in out

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 from html import unescape
 from pathlib import Path
@@ -61,7 +60,7 @@ def test_help_lists_it_and_imports_nothing_heavy():
     done = annealz_in_a_process("schedule", "--help", PYTHONPATH=path, COLUMNS="200")
     assert done.returncode == 0
     text = " ".join(done.stdout.replace("│", " ").split())
-    assert "varopt-fixed-point, halfway, quadratic." in text
+    assert "varopt-fixed-point, halfway, quadratic, or a file of betas." in text
     assert f"quadratic: {DESCRIPTION}" in text
     assert ".safetensors, .dat, .uai, .rbmtxt" in text
     modules = imported(done.stderr)
@@ -105,8 +104,11 @@ def test_an_estimate_its_folder_and_its_report(capsys, model, plugin):
     np.testing.assert_array_equal(in_python.schedule.betas, np.linspace(0, 1, 201) ** 2)
     page = Path("page.html").read_text()
     assert f"quadratic, 200 steps ({DESCRIPTION}; {PACKAGE})" in page
-    command = "annealz estimate model.rbmtxt --schedule quadratic --steps 200 --chains 200"
-    assert command in " ".join(in_page(page).split())
+    command = (
+        f"annealz estimate model.rbmtxt --base visible-bias --seed {default_seed()} --schedule"
+    )
+    shown = " ".join(in_page(page).split())
+    assert f"{command} quadratic --steps 200 --chains 200 --no-second-opinion" in shown
     remove_plugin(plugin)  # the folder holds all that is needed
     assert annealz.resume("run").log_z == result["log_z"]
     assert run(capsys, "report", "run", "-o", "later.html")[0] == 0

@@ -182,6 +182,7 @@ def entropy(options: Options) -> None:
     Of RBMs it is that of the visible units, of Ising, Potts and deep models that of all units, of densities
     the differential one.
     """
+    from annealz.methods.annealing.advice import next_command
     from annealz.models.formats.load import load_model
 
     check_outputs(options)
@@ -193,7 +194,7 @@ def entropy(options: Options) -> None:
     except ValueError:
         drop_scratch(store)
         raise
-    again = estimate.sheet().next_command if options.run is None else None
+    again = next_command(estimate, "entropy") if options.run is None else None
     end(options, sheet, [(estimate, store)], again)
 
 

@@ -34,6 +34,12 @@ def open_client(options: Options) -> Iterator[Any]:
     if options.cluster is None:
         yield None
         return
+    if getattr(options, "method", None) == "nested":  # before workers start
+        raise InputError(
+            "cluster",
+            "does not fit {method} nested (it runs in this process)",
+            remedy="leave it out",
+        )
     from annealz.engine.cluster import LostCluster
     from annealz.engine.connect import connected
 

@@ -114,7 +114,10 @@ class Request(TypedRecord):
         return dataclasses.replace(self, **changes)
 
     def reproduction(
-        self, changes: Mapping[str, Any] | None = None, digest: str = ""
+        self,
+        changes: Mapping[str, Any] | None = None,
+        digest: str = "",
+        command: str | None = None,
     ) -> Reproduction:
         """Return the command that makes the same result, or one with `changes`.
 
@@ -151,7 +154,9 @@ class Request(TypedRecord):
             and not objects
             and not (options.keys() - in_cli - {"method"} - changes.keys())
         )
-        written = self._command(model, options) if is_command else self._call(options, objects)
+        written = (
+            self._command(command, model, options) if is_command else self._call(options, objects)
+        )
         return Reproduction(written, tuple(notes), is_exact)
 
     def _given(self) -> dict[str, Any]:
@@ -162,8 +167,8 @@ class Request(TypedRecord):
         )]  # fmt: skip
         return {name: getattr(self, name) for name in names} | {"seed": self.seed}
 
-    def _command(self, model: str | None, options: Mapping[str, Any]) -> str:
-        words = ["annealz", self.command[0], str(model)]
+    def _command(self, command: str | None, model: Any, options: Mapping[str, Any]) -> str:
+        words = ["annealz", command or self.command[0], str(model)]
         for name, value in options.items():
             words += [] if value is None else option_words(name, value)
         return shlex.join(words)

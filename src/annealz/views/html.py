@@ -13,6 +13,7 @@ import numpy as np
 from annealz.diagnostics.findings import in_python, messages_of
 from annealz.diagnostics.sheet import Sheet
 from annealz.diagnostics.status import Status
+from annealz.views.progress import in_notebook
 
 _GREEN, _RED = "#1a7f37", "#b3261e"
 _LEFT = "text-align:left;vertical-align:top"
@@ -79,13 +80,6 @@ def _curve(heights: np.ndarray) -> str:
         f"<svg width='{_WIDTH}' height='{_HEIGHT}' style='vertical-align:middle' role='img'>"
         f"<polyline points='{points}' fill='none' stroke='currentColor' stroke-width='1.5'/></svg>"
     )
-
-
-def in_notebook() -> bool:
-    """Check whether a Jupyter kernel runs this, and shows HTML."""
-    module = sys.modules.get("IPython")
-    shell = None if module is None else module.get_ipython()  # pyright: ignore
-    return shell is not None and hasattr(shell, "kernel")
 
 
 def show_figures_inline() -> None:

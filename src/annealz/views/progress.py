@@ -24,8 +24,6 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from annealz.views.html import in_notebook
-
 if TYPE_CHECKING:
     from annealz.engine.progress import Progress as Report
 
@@ -167,6 +165,13 @@ def live_board() -> Iterator[Board | None]:
     else:
         with Board(console) as board:
             yield board
+
+
+def in_notebook() -> bool:
+    """Check whether a Jupyter kernel runs this, and shows HTML."""
+    module = sys.modules.get("IPython")
+    shell = None if module is None else module.get_ipython()  # pyright: ignore
+    return shell is not None and hasattr(shell, "kernel")
 
 
 def notebook_html(board: Board, end: str | None = None) -> str:

@@ -62,13 +62,13 @@ def test_a_folder_and_a_circle_of_links_are_refused(tmp_path: Path):
     "options", [["/dev/zero"], ["mnist-pcd-20", "--schedule", "/dev/zero"], ["BOMB"]]
 )
 def test_the_command_line_ends_with_status_2(tmp_path: Path, capsys, options: list[str]):
-    from annealz.cli.main import _status
+    from annealz.cli.main import run
 
     bomb = write_zip(
         tmp_path / "bomb.npz",
         {"weights.npy": npy_header("{'descr': '<f4', 'shape': (1" + ",1" * 99)},
     )
-    assert _status(["estimate", *(str(bomb) if word == "BOMB" else word for word in options)]) == 2
+    assert run(["estimate", *(str(bomb) if word == "BOMB" else word for word in options)]) == 2
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err
 
@@ -207,11 +207,11 @@ def test_the_limit_is_half_of_the_free_memory(tmp_path: Path, monkeypatch):
 
 
 def test_the_command_line_names_the_limit(tmp_path: Path, monkeypatch, capsys):
-    from annealz.cli.main import _status
+    from annealz.cli.main import run
 
     np.save(tmp_path / "rows.npy", np.ones((5, 5)))
     monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 100)
-    assert _status(["train", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "never.npz")]) == 2
+    assert run(["train", str(tmp_path / "rows.npy"), "-o", str(tmp_path / "never.npz")]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "half of the free memory is 50 bytes" in said

@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 import annealz
-from annealz.views.html import in_notebook
-from annealz.views.progress import Board, live_board, notebook_html, report_to
+from annealz.views.progress import Board, in_notebook, live_board, notebook_html, report_to
 from support.html import Page
 from support.places import ROOT
 from support.views import MODEL, PLAIN

@@ -240,7 +240,9 @@ def test_a_fitted_base_takes_no_data():
     """They would build another base, and are refused with this one."""
     again = next_command(unreliable(base="base-rate", asked={"data": OBJECT, "seed": 3}))
     assert again == f"{TYPED} --base fitted --seed 3"
-    with pytest.raises(ValueError, match="data serve the base-rate base only, got base 'fitted'"):
+    with pytest.raises(
+        ValueError, match="data serve the base-rate base only, and the base is fitted"
+    ):
         choose_problem(FERROMAGNET, base="fitted", data=np.full(12, 0.5))
 
 

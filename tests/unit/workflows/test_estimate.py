@@ -47,8 +47,8 @@ def test_estimate_is_right_and_complete(model, estimate):
 
 
 def test_json_has_the_documented_keys_in_order(estimate):
-    keys = "model log_z std_err interval ess num_steps num_chains schedule base seed status"
-    keys += " messages exact_log_z sweeps seconds"
+    keys = "model method log_z std_err interval ess num_steps num_chains schedule base seed"
+    keys += " exact_log_z sweeps seconds status messages"
     result = json.loads(json.dumps(estimate.to_dict(), allow_nan=False))
     assert list(result) == keys.split()
     assert result["status"] == "ok"

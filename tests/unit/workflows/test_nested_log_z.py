@@ -10,7 +10,10 @@ import annealz
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.diagnostics.findings import Kind
+from annealz.engine.context import Context
 from annealz.engine.progress import Progress
+from annealz.methods.method import find_method
+from annealz.methods.nested.request import NestedRequest
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.bumps import SMALL, WIDE, bumps
 
@@ -69,9 +72,11 @@ def test_the_record_is_json(estimate):
 def test_progress_is_reported_run_by_run():
     seen: list[Progress] = []
     annealz.estimate_log_z(bumps(), method="nested", **SMALL, on_progress=seen.append)
-    assert {now.stage for now in seen} == {"nested"}
-    assert sorted({(now.part, now.num_parts) for now in seen}) == [(1, 3), (2, 3), (3, 3)]
-    assert all(now.step <= now.num_steps for now in seen)
+    assert [now.stage for now in seen][:2] == ["base", "nested"]
+    runs = [now for now in seen if now.stage == "nested"]
+    assert len(runs) == len(seen) - 1
+    assert sorted({(now.part, now.num_parts) for now in runs}) == [(1, 3), (2, 3), (3, 3)]
+    assert all(now.step <= now.num_steps for now in runs)
 
 
 def test_a_limit_that_is_too_low_is_unreliable_and_kept():
@@ -87,8 +92,8 @@ def test_a_density_without_mass_in_bounds_is_never_ok():
 
 
 def test_a_known_value_that_is_missed_is_a_finding(estimate):
-    settings = dataclasses.replace(estimate.settings, exact_log_z=5.0)
-    assert Kind.CONTRADICTS_EXACT in dataclasses.replace(estimate, settings=settings).findings
+    plan = dataclasses.replace(estimate.plan, exact_log_z=5.0)
+    assert Kind.CONTRADICTS_EXACT in dataclasses.replace(estimate, plan=plan).findings
     assert not estimate.findings
 
 
@@ -118,10 +123,14 @@ def test_bad_input_is_one_sentence(model, options, words: str):
 
 
 def test_many_variables_have_more_live_points_by_default():
-    from annealz.methods.nested.log_z import _live
-
-    assert (_live(None, 4, 10), _live(None, 4, 100)) == (125, 400)
-    assert _live(1000, 4, 10) == 250
+    sizes = {}
+    for dim, num_live in ((10, None), (100, None), (10, 1000)):
+        model = annealz.LogDensity(
+            lambda x: -(x**2).sum(), dim, prior=annealz.GaussianBase.standard(dim)
+        )
+        request = NestedRequest(model=model, num_live=num_live)
+        sizes[dim, num_live] = find_method("nested").plan(request, Context()).num_live
+    assert sizes == {(10, None): 500, (100, None): 1600, (10, 1000): 1000}
 
 
 def test_draws_of_the_first_run_begin_with_those_of_the_prior(estimate):

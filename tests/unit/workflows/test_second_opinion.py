@@ -255,16 +255,16 @@ def test_the_higher_one_is_reported_with_its_own_error():
 
 
 def test_what_the_rows_say():
-    bound = opinion(700.0, second=BAD)
+    bound = opinion(7.25, second=BAD)
     ends = {
         "from uniform: agrees": AGREES,
         "from uniform: contradicts": HIGHER,
         ": contradicts": LOWER,
-        "from uniform, probably too low: no contradiction": bound,
+        "from uniform: uncertain, 0.2500 lower, no contradiction": bound,
     }
     for words, one in ends.items():
-        assert dict(pieces(told=one).rows())["second opinion"].endswith(words)
-    assert dict(pieces().rows())["status"] == "ok, without a second opinion"
+        assert one.in_words.endswith(words)
+    assert pieces().status_in_words == "ok, without a second opinion"
 
 
 # --- the front door --------------------------------------------------------------------------

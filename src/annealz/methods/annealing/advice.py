@@ -62,7 +62,7 @@ def advice_of(estimate: Any) -> Advice:
     return Advice(tuple(remedies[:_MOST_REMEDIES]), _first_ready(remedies))
 
 
-def next_command(estimate: Any) -> str | None:
+def next_command(estimate: Any, command: str = "estimate") -> str | None:
     """Return the command that may do better; None if nothing is advised or no command can do it.
 
     Where a wish or a file decides about steps and chains, other numbers of them are not advised.
@@ -76,7 +76,7 @@ def next_command(estimate: Any) -> str | None:
     )
     if is_decided and {"num_steps", "num_chains"} & remedy.settings.keys():
         return None
-    again = request.reproduction(remedy.settings)
+    again = request.reproduction(remedy.settings, command=command)
     return again.text if again.is_command else None
 
 
