@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from html import unescape
 from pathlib import Path
