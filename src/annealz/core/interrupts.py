@@ -1,15 +1,15 @@
 """Interrupts: a flag that work asks about wherever it returns to the host.
 
 The command line answers signals by setting it (`cli/signals.py`). Elsewhere Python's own KeyboardInterrupt
-is raised; where that happens in a function that a compiled program calls, no exception gets through. Such
-a function remembers it here and returns NaN, and what ran the program asks.
+is raised. What is raised in a function that a compiled program calls is kept here until the program has
+returned (`core/failures.py`).
 """
 
 import contextlib
 from collections.abc import Iterator
 
 _is_asked = False
-_is_remembered = False
+_failures: list[BaseException] = []
 _num_awaiting = 0
 
 
@@ -19,29 +19,36 @@ def ask() -> None:
     _is_asked = True
 
 
-def remember() -> None:
-    """Have the next check raise the KeyboardInterrupt that could not be raised here."""
-    global _is_remembered
-    _is_remembered = True
-
-
 def is_asked() -> bool:
     """Check whether this process was asked to stop."""
     return _is_asked
 
 
+def remember(error: BaseException) -> None:
+    """Keep an error that cannot be raised here, for the next check."""
+    _failures.append(error)
+
+
+def failure() -> BaseException | None:
+    """Return what a check would raise, the first of what was kept; the others are dropped."""
+    kept = _failures[:1]
+    _failures.clear()
+    return KeyboardInterrupt() if _is_asked else next(iter(kept), None)
+
+
 def check() -> None:
-    """Raise KeyboardInterrupt if there was an interrupt."""
-    global _is_remembered
-    if _is_asked or _is_remembered:
-        _is_remembered = False
-        raise KeyboardInterrupt
+    """Raise KeyboardInterrupt if this process was asked to stop, or an error that was kept."""
+    error = failure()
+    if error is not None:
+        raise error
 
 
 @contextlib.contextmanager
 def awaiting() -> Iterator[None]:
     """Run what checks now and then, so that it can save what it has when it is asked to stop."""
     global _num_awaiting
+    if _num_awaiting == 0:  # what a user's own use of a function left behind
+        _failures.clear()
     _num_awaiting += 1
     try:
         yield

@@ -34,6 +34,7 @@ import jax
 import numpy as np
 
 from annealz.core import devices
+from annealz.core.failures import user_errors
 from annealz.engine.blocks import cut, on_one
 from annealz.io.reading import need
 
@@ -167,7 +168,7 @@ def _opened(sent: SentProgram, what: str) -> "Iterator[tuple[BlockProgram, tuple
     with _opening:
         opened, device = _open(sent.payload), _thread().device
     one = contextlib.nullcontext() if what in opened.compiled else opened.lock  # compiles
-    with devices.preferring(device), one:
+    with devices.preferring(device), one, user_errors():
         yield opened.program, opened.given(device)
         opened.compiled.add(what)
 

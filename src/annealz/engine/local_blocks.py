@@ -88,7 +88,7 @@ class LocalBlocks:
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.shutdown(cancel_futures=True)
 
 
 Blocks = LocalBlocks | ClusterBlocks
