@@ -28,10 +28,9 @@ from annealz.core.units import BernoulliUnits, SoftmaxUnits
 from annealz.core.weights import draw_independent
 from annealz.io.fingerprint import program_digest
 from annealz.models.abstract import AbstractModel
-from annealz.models.functions.abstract import AbstractFunction
-from annealz.models.functions.jax_function import JaxFunction
-from annealz.models.functions.recognise import as_function
-from annealz.models.functions.states import StateLayout
+from annealz.models.functions import AbstractFunction, JaxFunction
+from annealz.models.host_function import as_function
+from annealz.models.layout import StateLayout
 from annealz.models.log_density import check_dtype
 
 _NUM_LOOKED_AT = 64
@@ -103,7 +102,7 @@ class DiscreteDensity(AbstractModel):
         layout = self._layout
         self.fn = as_function(
             _in_floats(fn),
-            layout,  # pyright: ignore[reportArgumentType]
+            layout,
             layout.split(np.zeros(self.num_units)),
             label=self.label,
             vectorized=vectorized,

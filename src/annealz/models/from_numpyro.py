@@ -22,11 +22,11 @@ from jax.flatten_util import ravel_pytree
 
 from annealz.bases.prior import PriorBase
 from annealz.core.failures import one_line
+from annealz.models.layout import Parameters
 from annealz.models.log_density import LogDensity
-from annealz.models.parameters import Parameters
+from annealz.models.priors.variable import finite
 
 _NUM_STARTS = 8
-_FAR = 80.0  # where a coordinate is put whose draw was rounded onto the edge of its support
 
 
 def from_numpyro(
@@ -100,8 +100,7 @@ def from_numpyro(
     potential, shown = info.potential_fn, info.postprocess_fn
 
     def draw(key):
-        x = ravel_pytree(_unconstrained(traced(key), real))[0].astype(jnp.float32)
-        return jnp.nan_to_num(x, posinf=_FAR, neginf=-_FAR)
+        return finite(ravel_pytree(_unconstrained(traced(key), real))[0])
 
     def constrain(rows):
         values = jax.jit(jax.vmap(lambda x: shown(unravel(x))))(jnp.asarray(rows, jnp.float32))

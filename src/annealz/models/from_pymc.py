@@ -22,10 +22,9 @@ import numpy as np
 from annealz.bases.prior import PriorBase
 from annealz.core.arrays import in_float64
 from annealz.core.own_arrays import with_own_arrays
-from annealz.models.functions.jax_function import JaxFunction
-from annealz.models.layout import Layout
+from annealz.models.functions import JaxFunction
+from annealz.models.layout import Layout, Parameters
 from annealz.models.log_density import LogDensity, check_dtype
-from annealz.models.parameters import Parameters
 
 _NUM_STARTS = 8
 

@@ -1,8 +1,13 @@
-"""How a pytree of parameters lies in one vector: leaves one after the other, each in C order.
+"""How the variables of a density lie in one vector, and how they are shown.
 
-    {"a": (), "b": (2,)}   <->   x = [a, b_0, b_1]
+    {"a": (), "b": (2,)}   <->   x = [a, b_0, b_1]          leaves one after the other, each in C order
 
-The same code splits vectors of JAX and rows of NumPy.
+A row of discrete states is given to a user's function as whole numbers, or as ones and zeros:
+
+    numbers    x (n,)      0 .. q - 1, int32 in JAX, int64 in NumPy
+    one-hot    x (n, q)    1 where unit i has state k
+
+The same code splits vectors of JAX and rows of NumPy; states come as floats (`paths/discrete.py`).
 """
 
 import dataclasses
@@ -10,9 +15,28 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from annealz.models.parameters import Parameters
+
+@dataclasses.dataclass(frozen=True)
+class Parameters:
+    """Parameters of a density in their own space: by name, and positive or bounded where the model says so.
+
+    log Z does not depend on them: they say how draws are shown, and how a user's draws are read.
+
+    Parameters
+    ----------
+    names : in the order in which they are shown
+    constrain : rows (draws, dim) -> {name: (draws, ...)}
+    unconstrain : {name: (draws, ...)} -> rows (draws, dim); None where there is no way back
+    """
+
+    names: tuple[str, ...]
+    constrain: Callable[[np.ndarray], dict[str, np.ndarray]] = dataclasses.field(compare=False)
+    unconstrain: Callable[[Mapping[str, np.ndarray]], np.ndarray] | None = dataclasses.field(
+        default=None, compare=False
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,3 +108,35 @@ class Layout:
             lambda rows: self.by_name(self.split(np.asarray(rows))),
             lambda values: self.join(self.of_names(values)),
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class StateLayout:
+    """So many units of so many states; what `as_function` asks of a layout."""
+
+    dim: int
+    num_states: int
+    one_hot: bool
+    is_plain: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What a function of it takes, in words."""
+        if self.one_hot:
+            return f"one state as ones and zeros of shape ({self.dim}, {self.num_states})"
+        return f"one state of shape ({self.dim},), whole numbers from 0 to {self.num_states - 1}"
+
+    def split(self, x: Any) -> Any:
+        """What the function takes, of a state (dim,) or of rows (points, dim)."""
+        if self.one_hot:
+            states = np.arange(self.num_states)
+            return (x[..., None] == states).astype(x.dtype)
+        return x.astype(jnp.int32 if isinstance(x, jax.Array) else np.int64)
+
+    def relaxed(self, x: jax.Array) -> jax.Array:
+        """The state (dim,) as real numbers that a gradient may be taken in: (dim,) or (dim * states,)."""
+        return self.split(x).ravel() if self.one_hot else x
+
+    def unrelaxed(self, x: jax.Array) -> jax.Array:
+        """Of these the argument of the function."""
+        return x.reshape(self.dim, self.num_states) if self.one_hot else x

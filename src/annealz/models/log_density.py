@@ -25,10 +25,9 @@ from annealz.core.programs import numbers_computed
 from annealz.io.fingerprint import program_digest
 from annealz.io.reading import check_memory
 from annealz.models.abstract import AbstractModel
-from annealz.models.functions.abstract import AbstractFunction, Offset
-from annealz.models.functions.recognise import as_function
-from annealz.models.layout import Layout
-from annealz.models.parameters import Parameters
+from annealz.models.functions import AbstractFunction, Offset
+from annealz.models.host_function import as_function
+from annealz.models.layout import Layout, Parameters
 
 _NUM_POINTS = 8
 _BYTES_PER_VARIABLE = 200  # of the points where a function is looked at, and their gradients

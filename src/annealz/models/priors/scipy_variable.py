@@ -1,12 +1,12 @@
 """A parameter under a frozen distribution of SciPy.
 
-By default x = F^-1(Phi(z)) with z standard normal: in closed form where JAX has one (`quantiles.py`), else
-SciPy's own `ppf` on the host, in float64, with the derivative
+By default x = F^-1(Phi(z)) with z standard normal: in closed form where JAX has one (`scipy_families.py`),
+else SciPy's own `ppf` on the host, in float64, with the derivative
 
     dx/dz = phi(z) / p(x)
 
 so that gradients of the likelihood pass through it. Gamma, beta and t variables have coordinates of
-their own (`densities.py`). A multivariate normal is m + L z, L L^T its covariance.
+their own. A multivariate normal is m + L z, L L^T its covariance.
 """
 
 from typing import Any
@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from annealz.core.failures import call_on_host
-from annealz.models.priors.densities import DENSITIES, Law
-from annealz.models.priors.quantiles import QUANTILES
+from annealz.models.priors.scipy_families import DENSITIES, QUANTILES, Law
 from annealz.models.priors.variable import Variable
 
 _LEAST, _MOST = np.finfo(float).tiny, 1 - np.finfo(float).epsneg  # of a probability in float64
@@ -100,7 +99,7 @@ def _by_callback(given: Any, shape: tuple[int, ...]) -> Variable:
         (z,), (dz,) = primals, tangents
         x = quantile(z)
         log_phi = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
-        return x, jnp.exp(log_phi - on_host(on_host.log_density, x)) * dz
+        return x, (jnp.exp(log_phi - on_host(on_host.log_density, x)) * dz).astype(x.dtype)
 
     return Variable(
         shape,

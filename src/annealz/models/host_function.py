@@ -1,12 +1,16 @@
-"""A function of NumPy, called on the host in float64.
+"""Functions of NumPy, called on the host in float64, and how they are told from functions of JAX.
 
-A compiled program calls it through `jax.pure_callback`: once for all chains of a block, whose points are
-evaluated one by one, or all at once where the function is vectorised,
+A compiled program calls a function of NumPy through `jax.pure_callback`: once for all chains of a block,
+whose points are evaluated one by one, or all at once where the function is vectorised,
 
     value = float32( f(float64(x)) - offset )
 
 There is no gradient. An exception, a NaN, +inf or a wrong shape becomes one sentence (`core/failures.py`);
 -inf is a density of zero.
+
+A user's function is traced first. What fails is called on a point of NumPy, inside a trace of its own: what
+uses JAX there meets traced values, so that a function that passes is NumPy's alone and may be called from a
+compiled program. (JAX's functions may not: they would wait for the program that waits for them.)
 """
 
 from collections.abc import Callable
@@ -16,10 +20,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from annealz.core import interrupts
+from annealz.core.arrays import in_float64
 from annealz.core.failures import FunctionError, call_on_host, one_line
-from annealz.models.functions.abstract import AbstractFunction
+from annealz.core.own_arrays import with_own_arrays
+from annealz.models.functions import AbstractFunction, JaxFunction
+from annealz.models.layout import Layout, StateLayout
 
 
 class HostFunction(AbstractFunction):
@@ -134,3 +142,104 @@ def _shown(point: Any) -> str:
     with np.printoptions(precision=4, threshold=12, edgeitems=4):
         words = " ".join(str(point).split())
     return words if len(words) < 160 else words[:156] + " ..."
+
+
+def as_function(
+    function: Callable[[Any], Any],
+    layout: Layout | StateLayout,
+    point: Any,
+    *,
+    label: str,
+    vectorized: bool = False,
+    dtype: str = "float32",
+) -> AbstractFunction:
+    """Return the log density `function` of what `layout` makes of a position, and of which kind it is.
+
+    A function of NumPy is tried on `point`.
+    """
+    argument = f"fn of {label}"
+
+    def of_one(x):
+        return own(layout.split(x[None]))[0] if vectorized else own(layout.split(x))
+
+    own = with_own_arrays(function) if dtype == "float64" else function
+    failure = trace_failure(
+        of_one, layout.dim, dtype, argument, ", the log density of its position"
+    )
+    if failure is None:
+        return JaxFunction(own if layout.is_plain and not vectorized else of_one, dtype)
+    many = jax.tree.map(lambda leaf: np.asarray(leaf)[None], point) if vectorized else point
+    check_numpy(function, many, failure, argument, layout.shown)
+    callable_ = function if hasattr(function, "__code__") else function.__call__
+    return HostFunction(callable_, layout.split, "fn", label, vectorized)
+
+
+def trace_failure(
+    function: Callable[[Any], Any], dim: int, dtype: str, argument: str, meaning: str = ""
+) -> Exception | None:
+    """Return why JAX cannot trace a function of a position (dim,), None where it can.
+
+    One that does not return one real number is refused.
+    """
+    try:
+        if dtype == "float64":
+            with in_float64():
+                out = jax.eval_shape(function, jax.ShapeDtypeStruct((dim,), jnp.float64))
+        else:
+            out = jax.eval_shape(function, jax.ShapeDtypeStruct((dim,), jnp.float32))
+    except Exception as error:
+        return error
+    shape = getattr(out, "shape", None)
+    if shape != () or not jnp.issubdtype(out.dtype, jnp.floating):
+        got = f"shape {shape}" if shape else out
+        raise ValueError(f"{argument} must return one real number{meaning}, got {got}.")
+    return None
+
+
+def check_numpy(
+    function: Callable[[Any], Any], point: Any, failure: Exception, argument: str, takes: str
+) -> None:
+    """Refuse a function that JAX cannot trace, and that is not NumPy's either."""
+    try:
+        is_numpys = is_numpy(function, point)
+    except Exception as error:
+        is_jax = isinstance(failure, jax.errors.JAXTypeError)
+        raise traced_error(error if is_jax else failure, argument, takes) from error
+    if not is_numpys:
+        raise traced_error(failure, argument, takes) from failure
+
+
+def is_numpy(function: Callable[[Any], Any], point: Any) -> bool:
+    """Check whether it takes a point of NumPy and uses nothing of JAX; raise what it raises else."""
+    held = []
+
+    def trial():
+        held.append(function(point))
+        return 0.0
+
+    try:
+        jax.eval_shape(trial)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, jax.errors.UnexpectedTracerError):
+        return False
+    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(held))
+
+
+def traced_error(error: Exception, argument: str, takes: str) -> ValueError:
+    """Return why a function that is not NumPy's alone could not be traced, in one sentence."""
+    if isinstance(error, FunctionError):
+        return ValueError(str(error))
+    if isinstance(error, TypeError | IndexError) and "only integers" in str(error).replace(
+        "string indexing", "only integers"
+    ):
+        return ValueError(
+            f"{argument} looks parameters up by name and was given {takes}: give an example of them "
+            'instead of dim, such as LogDensity(fn, {"mean": 0.0, "effects": np.zeros(3)}).'
+        )
+    kinds = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
+    if isinstance(error, kinds):
+        return ValueError(
+            f"{argument} mixes JAX with Python numbers or NumPy, which JAX cannot trace "
+            f"({type(error).__name__}): leave out float(), if and NumPy's functions for jax.numpy's, or "
+            "write all of it with NumPy."
+        )
+    return ValueError(f"{argument} must take {takes}, and it failed on one: {one_line(error)}.")
