@@ -24,9 +24,7 @@ from annealz.bases.prior import PriorBase
 from annealz.core.failures import one_line
 from annealz.models.layout import Parameters
 from annealz.models.log_density import LogDensity
-from annealz.models.priors.variable import finite
-
-_NUM_STARTS = 8
+from annealz.models.priors.variable import NUM_STARTS, finite
 
 
 def from_numpyro(
@@ -82,7 +80,8 @@ def from_numpyro(
         raise ValueError(
             f"model must run with the arguments that are given, and it failed: {one_line(error)}."
         ) from error
-    latent = _latent(trace)
+    sites = {key: site for key, site in trace.items() if site["type"] == "sample"}
+    latent = {key: site for key, site in sites.items() if not site["is_observed"]}
     real = {key: site for key, site in latent.items() if not site["fn"].is_discrete}
     _check_discrete({key: site for key, site in latent.items() if key not in real})
     if not real:
@@ -107,24 +106,22 @@ def from_numpyro(
         return {key: np.asarray(value) for key, value in values.items() if key not in hidden}
 
     def unconstrain(values):
-        given = {key: jnp.asarray(values[key], jnp.float32) for key in real}
-
         def row(values):
             fixed = handlers.substitute(handlers.seed(model, 0), data=values)
-            return ravel_pytree(
-                _unconstrained(handlers.trace(fixed).get_trace(*args, **kwargs), real)
-            )[0]
+            trace = handlers.trace(fixed).get_trace(*args, **kwargs)
+            return ravel_pytree(_unconstrained(trace, real))[0]
 
+        given = {key: jnp.asarray(values[key], jnp.float32) for key in real}
         return np.asarray(jax.jit(jax.vmap(row))(given))
 
     hidden = {key for key in latent if key not in real}
     names = [key for key in jax.eval_shape(lambda: shown(unravel(first))) if key not in hidden]
     prior = None
     if not any(_is_reweighted(site) for site in latent.values()):
-        unseen = handlers.block(model, hide=[key for key in trace if _is_observed(trace[key])])
+        unseen = handlers.block(model, hide=[key for key in sites if key not in latent])
         before = initialized(unseen).potential_fn
         prior = PriorBase(draw, lambda x: -before(unravel(x)), first.size)
-    keys = jax.random.split(jax.random.key(0), _NUM_STARTS)
+    keys = jax.random.split(jax.random.key(0), NUM_STARTS)
     return LogDensity(
         lambda x: -potential(unravel(x)),
         first.size,
@@ -134,14 +131,6 @@ def from_numpyro(
         parameters=Parameters(tuple(names), constrain, unconstrain),
         dtype=dtype,
     )
-
-
-def _latent(trace: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: site
-        for key, site in trace.items()
-        if site["type"] == "sample" and not site["is_observed"]
-    }
 
 
 def _check_discrete(discrete: dict[str, Any]) -> None:
@@ -168,10 +157,6 @@ def _unconstrained(trace: dict[str, Any], keys: Any) -> dict[str, Any]:
     from numpyro.distributions import biject_to
 
     return {key: biject_to(trace[key]["fn"].support).inv(trace[key]["value"]) for key in keys}
-
-
-def _is_observed(site: dict[str, Any]) -> bool:
-    return site["type"] == "sample" and site["is_observed"]
 
 
 def _is_reweighted(site: dict[str, Any]) -> bool:

@@ -11,7 +11,6 @@ training.
 """
 
 import dataclasses
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -40,14 +39,12 @@ from annealz.io.records import (
 from annealz.io.store import Store
 from annealz.models.density import log_densities
 from annealz.models.exact import exact_log_z
-from annealz.models.formats.load import load_binary
 from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.training.contrastive import Settings
-from annealz.training.data.source import DataSource, binarise, digest_rows
+from annealz.training.data import DataSource, binarise, digest_rows
 from annealz.training.train import DivergenceError, TrainingProgress, fit
 
-_MEMBER = re.compile(r"\d{9,}\.npz")
 _EXACT_UNITS = 20  # of the smaller layer: an enumeration of seconds
 
 OnProgress = Callable[[TrainingProgress], None]
@@ -205,16 +202,6 @@ def resume_training(path: str | Path, *, on_progress: OnProgress | None = None) 
 def training_store(out: str | Path) -> Store:
     """Return the folder of the training that is to end in this model file."""
     return Store(Path(out).with_suffix(".training"))
-
-
-def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
-    """Return the models along a training, as (updates, model) in the order of the updates."""
-    files = [path for path in Path(folder).glob("*.npz") if _MEMBER.fullmatch(path.name)]
-    if not files:
-        raise ValueError(f"{folder} holds no series of models: train with --series.")
-    return [
-        (int(path.stem), load_binary(path)[0]) for path in sorted(files, key=lambda p: int(p.stem))
-    ]
 
 
 def _run(

@@ -141,14 +141,20 @@ def load_trajectory(path: str | Path) -> list[RBM]:
     from annealz.models.formats.hdf5 import updates_of
 
     path = Path(path)
-    if not path.is_dir():
-        return [load_binary(path / update)[0] for update in updates_of(path)]
-    members = [file for file in path.glob("*.npz") if file.stem.isdecimal()]
+    if path.is_dir():
+        return [model for _, model in load_series(path)]
+    return [load_binary(path / update)[0] for update in updates_of(path)]
+
+
+def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
+    """Return the models that `annealz train --series` left, as (updates, model) in their order."""
+    members = [file for file in Path(folder).glob("*.npz") if file.stem.isdecimal()]
     if not members:
-        raise InputError(
-            "", f"{path} holds no models along a training", remedy="train with {series}"
-        )
-    return [load_binary(file)[0] for file in sorted(members, key=lambda file: int(file.stem))]
+        raise ValueError(f"{folder} holds no series of models: train with --series.")
+    return [
+        (int(file.stem), load_binary(file)[0])
+        for file in sorted(members, key=lambda file: int(file.stem))
+    ]
 
 
 def _from_file(

@@ -17,7 +17,8 @@ from scipy.special import ndtr
 from annealz.core.failures import FunctionError, call_on_host
 from annealz.models.host_function import called, is_numpy, traced_error
 from annealz.models.layout import Parameters
-from annealz.models.priors.joint import NUM_STARTS, normal_base
+from annealz.models.priors.joint import normal_base
+from annealz.models.priors.variable import NUM_STARTS
 
 _LEAST, _MOST = np.finfo(np.float32).tiny, 1 - np.finfo(np.float32).epsneg
 _FINEST, _LAST = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg

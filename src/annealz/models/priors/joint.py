@@ -17,9 +17,7 @@ from annealz.bases.gaussian import GaussianBase
 from annealz.bases.prior import PriorBase
 from annealz.models.layout import Layout, Parameters
 from annealz.models.priors.scipy_variable import is_scipy, scipy_variable
-from annealz.models.priors.variable import Variable, is_numpyro, numpyro_variable
-
-NUM_STARTS = 8
+from annealz.models.priors.variable import NUM_STARTS, Variable, is_numpyro, numpyro_variable
 
 
 def normal_base(dim: int) -> GaussianBase:

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+NUM_STARTS = 8  # points that are drawn from a prior
 _FAR = 80.0  # where a coordinate is put whose draw was rounded onto the edge of its support
 
 
