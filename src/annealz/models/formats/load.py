@@ -16,7 +16,7 @@ from annealz.io.formats import FORMATS
 from annealz.io.reading import open_regular, shown
 from annealz.io.registry import call
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.naming import MappedFile, named, parse_map
+from annealz.models.formats.naming import MappedFile, parse_map
 from annealz.models.formats.npz import MODEL
 from annealz.models.formats.python_object import (
     is_import_path,
@@ -160,8 +160,12 @@ def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
 def _from_file(
     path: Path, part: str | None, names: Mapping[str, str] | None
 ) -> tuple[AbstractModel, dict[str, Any]]:
-    with named(path):
+    try:
         model, meta = _read(path, part, names)
+    except ValueError as error:
+        if str(path) in str(error) or isinstance(error, InputError):
+            raise
+        raise ValueError(f"{path}: {error}") from error
     meta.pop("source", None)  # names code to import, which no file may
     if meta.get("digest") != model.digest:
         meta.pop("exact_log_z", None)
