@@ -13,7 +13,7 @@ Up to some 65,000 states are enumerated. The digest is that of the program that 
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,11 +27,10 @@ from annealz.core.random import check_seed
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
 from annealz.core.weights import draw_independent
 from annealz.io.fingerprint import program_digest
-from annealz.models.abstract import AbstractModel
 from annealz.models.functions import AbstractFunction, JaxFunction
 from annealz.models.host_function import as_function
 from annealz.models.layout import StateLayout
-from annealz.models.log_density import check_dtype
+from annealz.models.log_density import AbstractDensity, check_dtype
 
 _NUM_LOOKED_AT = 64
 _CHEAP, _CHEAP_ON_HOST, _MOST = 2**16, 2**12, 2**26  # states
@@ -40,7 +39,7 @@ _WHOLE_SWEEP = 64  # evaluations, up to which a sweep updates every unit
 _PROPOSALS = 16
 
 
-class DiscreteDensity(AbstractModel):
+class DiscreteDensity(AbstractDensity):
     """An unnormalised distribution over units of several states each.
 
     Parameters
@@ -71,14 +70,10 @@ class DiscreteDensity(AbstractModel):
     True
     """
 
-    usual_chains: ClassVar[int] = 256
-
-    fn: AbstractFunction
     relaxed: AbstractFunction | None
     """The same of real numbers, for gradients."""
     num_units: int = eqx.field(static=True)
     num_states: int = eqx.field(static=True)
-    label: str = eqx.field(static=True)
     one_hot: bool = eqx.field(static=True)
 
     def __init__(
@@ -96,7 +91,7 @@ class DiscreteDensity(AbstractModel):
             raise ValueError(f"fn must be a function of one state, got {type(fn).__name__}.")
         self.num_units = _count("num_units", num_units, 1)
         self.num_states = _count("num_states", num_states, 2)
-        self.label = name or f"discrete-{self.num_units}x{self.num_states}"
+        self.name = name or f"discrete-{self.num_units}x{self.num_states}"
         self.one_hot = bool(one_hot)
         precision = check_dtype(dtype)
         layout = self._layout
@@ -104,22 +99,13 @@ class DiscreteDensity(AbstractModel):
             _in_floats(fn),
             layout,
             layout.split(np.zeros(self.num_units)),
-            label=self.label,
+            label=self.name,
             vectorized=vectorized,
             dtype=precision,
         )
         self.relaxed = None
         if isinstance(self.fn, JaxFunction) and (self.one_hot or self.num_states == 2):
             self.relaxed = _relaxed(fn, layout, vectorized, precision)
-
-    @property
-    def name(self) -> str:
-        return self.label
-
-    @property
-    def note(self) -> str | None:
-        """What users should know of how the function is evaluated, in a line, if anything."""
-        return self.fn.note
 
     @property
     def digest(self) -> str:
@@ -305,12 +291,7 @@ class DiscreteDensity(AbstractModel):
     @user_errors()
     def _values(self, rows: np.ndarray) -> np.ndarray:
         """fn of these states (rows, units), float64."""
-        return np.asarray(_evaluated(self, rows.astype(np.float32)), np.float64)
-
-
-@eqx.filter_jit
-def _evaluated(model: DiscreteDensity, rows) -> Array:
-    return model.log_density(rows)
+        return super()._values(rows.astype(np.float32))
 
 
 def _count(name: str, value: Any, least: int) -> int:

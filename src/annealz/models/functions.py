@@ -145,57 +145,53 @@ def _values_of_own(function, points):
     return jax.vmap(lambda x: jnp.asarray(other(x)))(points)
 
 
-class Posterior(AbstractFunction):
+class AbstractWrapper(AbstractFunction):
+    """A function around another one, which is evaluated as that is."""
+
+    inner: AbstractFunction
+
+    @property
+    def is_differentiable(self) -> bool:
+        return self.inner.is_differentiable
+
+    @property
+    def note(self) -> str | None:
+        return self.inner.note
+
+    def rounding(self, x: np.ndarray) -> float:
+        return self.inner.rounding(x)
+
+    @property
+    def num_roundings(self) -> int:
+        return self.inner.num_roundings
+
+
+class Posterior(AbstractWrapper):
     """Prior times likelihood, log L(theta(x)) + log p(x), in unconstrained coordinates x.
 
     The offset goes with the likelihood, whose precision it is for; the prior is of order dim, in float32.
     """
 
-    likelihood: AbstractFunction
     log_prior: Callable[[Any], Any]
 
     def value(self, x, offset=0.0):
-        return self.likelihood.value(x, offset) + self.log_prior(x).astype(jnp.float32)
+        return self.inner.value(x, offset) + self.log_prior(x).astype(jnp.float32)
 
     def value_and_gradient(self, x, offset=0.0):
-        value, gradient = self.likelihood.value_and_gradient(x, offset)
+        value, gradient = self.inner.value_and_gradient(x, offset)
         prior, slope = jax.value_and_grad(self.log_prior)(x)
         return value + prior.astype(jnp.float32), gradient + slope.astype(jnp.float32)
 
-    @property
-    def is_differentiable(self) -> bool:
-        return self.likelihood.is_differentiable
 
-    @property
-    def note(self) -> str | None:
-        return self.likelihood.note
-
-    def rounding(self, x) -> float:
-        return self.likelihood.rounding(x)
-
-    @property
-    def num_roundings(self) -> int:
-        return self.likelihood.num_roundings
-
-
-class WarpedFunction(AbstractFunction):
+class WarpedFunction(AbstractWrapper):
     """A function in other coordinates, x = warp(u): the log density of u, f(x) + log |dx/du|."""
 
-    inner: AbstractFunction
     warp: Warp
 
     def value(self, x: Float[Array, " dim"], offset: Offset = 0.0) -> Float[Array, ""]:
         value = self.inner.value(self.warp.forward(x), offset) + self.warp.log_stretch(x)
         return jnp.where(self.warp.is_resolved(x), value, -jnp.inf)
 
-    @property
-    def is_differentiable(self) -> bool:
-        return self.inner.is_differentiable
-
     def rounding(self, x: np.ndarray) -> float:
         rows = self.warp.forward(on_device(np.asarray(x)))
         return self.inner.rounding(np.asarray(rows))
-
-    @property
-    def num_roundings(self) -> int:
-        return self.inner.num_roundings

@@ -34,7 +34,25 @@ _BYTES_PER_VARIABLE = 200  # of the points where a function is looked at, and th
 BASES = ("auto", "laplace", "mixture", "pilot", "prior", "standard", "wide")
 
 
-class LogDensity(AbstractModel):
+class AbstractDensity(AbstractModel):
+    """A model that a user's function makes."""
+
+    usual_chains: ClassVar[int] = 256
+
+    fn: AbstractFunction
+    name: str = eqx.field(static=True, default="")
+
+    @property
+    def note(self) -> str | None:
+        """What users should know of how the function is evaluated, in a line, if anything."""
+        return self.fn.note
+
+    def _values(self, rows: np.ndarray) -> np.ndarray:
+        """Return log p* of these rows, float64."""
+        return np.asarray(_evaluated(self, rows), np.float64)
+
+
+class LogDensity(AbstractDensity):
     """An unnormalised density over R^dim.
 
     Parameters
@@ -75,15 +93,12 @@ class LogDensity(AbstractModel):
     4
     """
 
-    usual_chains: ClassVar[int] = 256
     searched_bases: ClassVar[tuple[str, ...]] = ("auto", "laplace", "mixture", "pilot", "wide")
 
-    fn: AbstractFunction
     starts: Float[Array, "points dim"] | None
     prior: AbstractBase | None
     """The exact base, of a density that is prior times likelihood."""
     dim: int = eqx.field(static=True)
-    label: str = eqx.field(static=True)
     parameters: Parameters = eqx.field(static=True)
     """How positions are shown: by name, in the parameters' own space."""
     is_differentiable: bool = eqx.field(static=True)
@@ -110,27 +125,18 @@ class LogDensity(AbstractModel):
             raise ValueError(f"starts must have shape (points, {layout.dim}), got {points.shape}.")
         self.dim = layout.dim
         self.starts = None if points is None else on_device(points)
-        self.label = name or f"density-{layout.dim}"
+        self.name = name or f"density-{layout.dim}"
         precision = check_dtype(dtype)
         self.fn = (
             fn
             if isinstance(fn, AbstractFunction)
             else as_function(
-                fn, layout, point, label=self.label, vectorized=vectorized, dtype=precision
+                fn, layout, point, label=self.name, vectorized=vectorized, dtype=precision
             )
         )
         self.prior = prior
         self.is_differentiable = is_differentiable and self.fn.is_differentiable
         self.parameters = layout.parameters() if parameters is None else parameters
-
-    @property
-    def name(self) -> str:
-        return self.label
-
-    @property
-    def note(self) -> str | None:
-        """What users should know of how the function is evaluated, in a line, if anything."""
-        return self.fn.note
 
     @property
     def digest(self) -> str:
@@ -170,7 +176,7 @@ class LogDensity(AbstractModel):
             return
         rows = self._first_points()
         try:
-            values = np.asarray(_evaluated(self, rows))
+            values = self._values(rows)
         except TypeError as error:
             raise ValueError(
                 f"fn of {self.name} uses what JAX cannot compile in float64 as part of a float32 program "
@@ -222,7 +228,7 @@ class LogDensity(AbstractModel):
 
 
 @eqx.filter_jit
-def _evaluated(model: LogDensity, rows) -> Array:
+def _evaluated(model: AbstractDensity, rows) -> Array:
     return model.log_density(rows)
 
 
