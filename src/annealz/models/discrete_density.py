@@ -91,7 +91,7 @@ class DiscreteDensity(AbstractDensity):
             raise ValueError(f"fn must be a function of one state, got {type(fn).__name__}.")
         self.num_units = _count("num_units", num_units, 1)
         self.num_states = _count("num_states", num_states, 2)
-        self.name = name or f"discrete-{self.num_units}x{self.num_states}"
+        self.label = name or f"discrete-{self.num_units}x{self.num_states}"
         self.one_hot = bool(one_hot)
         precision = check_dtype(dtype)
         layout = self._layout

@@ -158,7 +158,7 @@ def _posterior(
     argument, points = f"log_likelihood of {label}", prior.point()
     point = points if vectorized else at_point(points, 0)
     failure = trace_failure(of_one, prior.dim, dtype, argument)
-    if failure is None and (prior.is_traced or not _is_numpys(log_likelihood, point)):
+    if failure is None and (prior.is_traced or not is_numpy(log_likelihood, point)):
         likelihood = JaxFunction(of_one, dtype, has_gradient=prior.is_traced)
     else:
         if failure is not None:
@@ -175,14 +175,6 @@ def _posterior(
         prior=prior.base,
         parameters=prior.parameters,
     )
-
-
-def _is_numpys(log_likelihood: Callable[[Any], Any], point: Any) -> bool:
-    """Check whether a likelihood that JAX traces is NumPy's as well."""
-    try:
-        return is_numpy(log_likelihood, point)
-    except Exception:
-        return False
 
 
 def _named(function: Any) -> str:

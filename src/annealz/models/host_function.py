@@ -70,15 +70,8 @@ class HostFunction(AbstractFunction):
 
     def values(self, rows: np.ndarray) -> np.ndarray:
         """f of every row (points, dim), float64."""
-        interrupts.check()
         placed = self.place(rows)
-        if self.vectorized:
-            values = called(self.function, placed, self.argument, self.label)
-        else:
-            values = []
-            for i in range(len(rows)):
-                interrupts.check()
-                values.append(called(self.function, at_point(placed, i), self.argument, self.label))
+        values = call_rows(self.function, placed, self.vectorized, self.argument, self.label)
         return self._real(values, placed, len(rows))
 
     def _real(self, values: Any, placed: Any, count: int) -> np.ndarray:
@@ -118,18 +111,26 @@ class HostFunction(AbstractFunction):
         )
 
 
-def called(function: Callable[[Any], Any], point: Any, argument: str, label: str) -> Any:
-    """function(point); what it raises in one sentence."""
-    try:
-        return function(point)
-    except Exception as error:
-        raise FunctionError(
-            f"{argument} of {label} raised {one_line(error)} at {_shown(point)}."
-        ) from error
+def call_rows(
+    function: Callable[[Any], Any], placed: Any, vectorized: bool, argument: str, label: str
+) -> Any:
+    """Return what a function makes of every position, or of all at once; what it raises in one sentence."""
+    count = len(jax.tree.leaves(placed)[0])
+    points = [placed] if vectorized else (at_point(placed, i) for i in range(count))
+    values = []
+    for point in points:
+        interrupts.check()
+        try:
+            values.append(function(point))
+        except Exception as error:
+            raise FunctionError(
+                f"{argument} of {label} raised {one_line(error)} at {_shown(point)}."
+            ) from error
+    return values[0] if vectorized else values
 
 
 def at_point(placed: Any, i: int) -> Any:
-    """What belongs to one of the positions, as arrays of its own."""
+    """Return what belongs to one of the positions, as arrays of its own."""
     if isinstance(placed, np.ndarray):
         return placed[i].copy()
     return jax.tree.map(
@@ -201,15 +202,23 @@ def check_numpy(
 ) -> None:
     """Refuse a function that JAX cannot trace, and that is not NumPy's either."""
     try:
-        is_numpys = is_numpy(function, point)
+        is_numpys = _uses_no_jax(function, point)
     except Exception as error:
         is_jax = isinstance(failure, jax.errors.JAXTypeError)
-        raise traced_error(error if is_jax else failure, argument, takes) from error
+        raise _traced_error(error if is_jax else failure, argument, takes) from error
     if not is_numpys:
-        raise traced_error(failure, argument, takes) from failure
+        raise _traced_error(failure, argument, takes) from failure
 
 
 def is_numpy(function: Callable[[Any], Any], point: Any) -> bool:
+    """Check whether a function that JAX traces is NumPy's as well."""
+    try:
+        return _uses_no_jax(function, point)
+    except Exception:
+        return False
+
+
+def _uses_no_jax(function: Callable[[Any], Any], point: Any) -> bool:
     """Check whether it takes a point of NumPy and uses nothing of JAX; raise what it raises else."""
     held = []
 
@@ -224,7 +233,7 @@ def is_numpy(function: Callable[[Any], Any], point: Any) -> bool:
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(held))
 
 
-def traced_error(error: Exception, argument: str, takes: str) -> ValueError:
+def _traced_error(error: Exception, argument: str, takes: str) -> ValueError:
     """Return why a function that is not NumPy's alone could not be traced, in one sentence."""
     if isinstance(error, FunctionError):
         return ValueError(str(error))

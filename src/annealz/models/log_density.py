@@ -40,7 +40,11 @@ class AbstractDensity(AbstractModel):
     usual_chains: ClassVar[int] = 256
 
     fn: AbstractFunction
-    name: str = eqx.field(static=True, default="")
+    label: str = eqx.field(static=True)
+
+    @property
+    def name(self) -> str:
+        return self.label
 
     @property
     def note(self) -> str | None:
@@ -125,7 +129,7 @@ class LogDensity(AbstractDensity):
             raise ValueError(f"starts must have shape (points, {layout.dim}), got {points.shape}.")
         self.dim = layout.dim
         self.starts = None if points is None else on_device(points)
-        self.name = name or f"density-{layout.dim}"
+        self.label = name or f"density-{layout.dim}"
         precision = check_dtype(dtype)
         self.fn = (
             fn

@@ -18,6 +18,7 @@ links, which may go round in circles, are refused. Sizes are checked before a va
 
 import contextlib
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,8 @@ from annealz.models.formats.julia import HEADER, model_of_julia
 from annealz.models.formats.layouts import RBMS_TYPES, read_layout
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_PREFIX = "update_"
-_MOST_NAMES, _MOST_DIGITS, _LONGEST_TEXT = 100_000, 18, 100
+_UPDATE = re.compile(r"update_[0-9]{1,18}")
+_MOST_NAMES, _LONGEST_TEXT = 100_000, 100
 _PIECE_RECORD = 1024  # bytes that the library takes for a piece, whatever it holds: 820 measured
 
 
@@ -107,8 +108,8 @@ class _File:
 
     def updates(self) -> list[str]:
         """Return the names of the updates of a training, in order."""
-        names = [name for name in self._names(self.root) if _number(name) >= 0]
-        return sorted(names, key=_number)
+        names = [name for name in self._names(self.root) if _UPDATE.fullmatch(name)]
+        return sorted(names, key=lambda name: int(name.removeprefix("update_")))
 
     def type_of_rbms(self) -> str | None:
         """Return the type of a training's models, if it is one that is read; None if none is named."""
@@ -195,9 +196,3 @@ class _File:
         if is_group and not isinstance(item, self.h5py.Group):
             raise Refusal(f"{self.path} is damaged: {shown(name)} must be a group.")
         return item
-
-
-def _number(name: str) -> int:
-    digits = name.removeprefix(_PREFIX)
-    is_number = name.startswith(_PREFIX) and digits.isascii() and digits.isdecimal()
-    return int(digits) if is_number and len(digits) <= _MOST_DIGITS else -1

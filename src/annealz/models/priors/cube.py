@@ -15,7 +15,7 @@ from jax.scipy import special
 from scipy.special import ndtr
 
 from annealz.core.failures import FunctionError, call_on_host
-from annealz.models.host_function import called, is_numpy, traced_error
+from annealz.models.host_function import call_rows, check_numpy, is_numpy
 from annealz.models.layout import Parameters
 from annealz.models.priors.joint import normal_base
 from annealz.models.priors.variable import NUM_STARTS
@@ -80,10 +80,7 @@ class Cube:
     def on_host(self, rows: np.ndarray) -> np.ndarray:
         """Return theta of every row z (points, dim), by NumPy in float64."""
         u = np.clip(ndtr(np.asarray(rows, np.float64)), _FINEST, _LAST)
-        if self.vectorized:
-            theta = called(self.transform, u.copy(), "prior_transform", self.label)
-        else:
-            theta = [called(self.transform, one.copy(), "prior_transform", self.label) for one in u]
+        theta = call_rows(self.transform, u.copy(), self.vectorized, "prior_transform", self.label)
         return self._finite(theta, u)
 
     def called(self, z: Any) -> Any:
@@ -107,22 +104,14 @@ class Cube:
     def _kinds(self) -> tuple[bool, bool]:
         """Check whether JAX traces it and whether NumPy alone computes it; refuse one of neither kind."""
         middle = np.full((1, self.dim) if self.vectorized else self.dim, 0.5)
-        failure = None
         try:
             self._shape()
-        except Exception as error:
-            failure = error
-        takes = f"one point of the unit cube, of shape {middle.shape}"
-        argument = f"prior_transform of {self.label}"
-        try:
-            is_numpys = is_numpy(self.transform, middle)
-        except Exception as error:
-            is_numpys = False
-            if isinstance(failure, jax.errors.JAXTypeError):
-                failure = error
-        if failure is not None and not is_numpys:
-            raise traced_error(failure, argument, takes) from failure
-        return failure is None, is_numpys
+        except Exception as failure:
+            argument = f"prior_transform of {self.label}"
+            takes = f"one point of the unit cube, of shape {middle.shape}"
+            check_numpy(self.transform, middle, failure, argument, takes)
+            return False, True
+        return True, is_numpy(self.transform, middle)
 
     def _check(self) -> None:
         """Refuse a transform whose parameters are not finite, or of another shape."""
