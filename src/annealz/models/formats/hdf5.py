@@ -132,15 +132,15 @@ class _File:
 
     def within(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Return the arrays of these names that lie in groups, group/array."""
+        wanted = [name.removesuffix(".T") for name in names.values() if "/" in name]
         found = {}
-        for name in names.values():
-            *groups, last = name.removesuffix(".T").split("/")
+        for place in dict.fromkeys(name.rpartition("/")[0] for name in wanted):
             group = self.root
-            for word in groups:
+            for word in place.split("/"):
                 group = self._item(group, word, is_group=True) if word in group else {}
-            if groups and last in group:
-                found["/".join((*groups, last))] = self.contents(group).get(last)
-        return {name: array for name, array in found.items() if array is not None}
+            arrays = self.contents(group)
+            found |= {f"{place}/{name}": array for name, array in arrays.items()}
+        return {name: found[name] for name in wanted if name in found}
 
     def contents(self, group: Any) -> dict[str, Any]:
         """Return the numeric arrays and the short texts directly in a group."""
