@@ -134,13 +134,13 @@ class DiscreteDensity(AbstractDensity):
         return StateLayout(self.num_units, self.num_states, self.one_hot)
 
     def log_density(self, x: Float[Array, "chains units"]) -> Float[Array, " chains"]:
-        """fn of every state, whole numbers as floats."""
+        """Return fn of every state, whole numbers as floats."""
         return jax.vmap(self.fn.value)(x)
 
     def value_and_gains(
         self, x: Float[Array, "chains units"]
     ) -> tuple[Float[Array, " chains"], Float[Array, "chains units more"]]:
-        """fn of every state, and its gradient in the states 1 .. q - 1 less that in the state 0."""
+        """Return fn of every state, and its gradient in the states 1 .. q - 1 less that in state 0."""
         assert self.relaxed is not None
         values, gradients = jax.vmap(
             lambda x: self.relaxed.value_and_gradient(self._layout.relaxed(x))  # pyright: ignore
@@ -178,7 +178,7 @@ class DiscreteDensity(AbstractDensity):
         )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """The base of this name, or the one given; `data`, rows of states, give the base rate."""
+        """Return the base of this name, or the one given; `data`, rows of states, give the base rate."""
         from annealz.bases.bernoulli import BernoulliBase
         from annealz.bases.categorical import CategoricalBase
         from annealz.bases.choose import choose_named
@@ -228,8 +228,8 @@ class DiscreteDensity(AbstractDensity):
         return DiscretePath(base, self)
 
     def kernel(self):
-        """Whole sweeps of Gibbs where they take up to 64 evaluations; else by gradients, where there are
-        any, or sweeps over as many units as that.
+        """Return whole sweeps of Gibbs where they take up to 64 evaluations; else moves by gradients, where
+        there are any, or sweeps over as many units as that.
         """
         cost = self.num_units * (self.num_states - 1)
         if cost > _WHOLE_SWEEP and self.is_differentiable:
@@ -259,7 +259,7 @@ class DiscreteDensity(AbstractDensity):
 
     @user_errors()
     def exact_log_z(self) -> float:
-        """log Z by enumeration, of up to 67 million states."""
+        """Return log Z by enumeration, of up to 67 million states."""
         return log_sum(np.array([log_sum(values) for _, values in self._tables()]))
 
     @property
@@ -274,7 +274,7 @@ class DiscreteDensity(AbstractDensity):
         return self._states(chosen).astype(np.float32)
 
     def _tables(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(first state, fn) of consecutive states."""
+        """Yield (first state, fn) of consecutive states."""
         count = self.num_configurations
         if count > _MOST:
             raise ValueError(
@@ -285,12 +285,12 @@ class DiscreteDensity(AbstractDensity):
             yield first, self._values(self._states(np.arange(first, min(first + _ROWS, count))))
 
     def _states(self, numbers: np.ndarray) -> np.ndarray:
-        """The states of these numbers, unit i the digit of q^i."""
+        """Return the states of these numbers, unit i the digit of q^i."""
         return numbers[:, None] // self.num_states ** np.arange(self.num_units) % self.num_states
 
     @user_errors()
     def _values(self, rows: np.ndarray) -> np.ndarray:
-        """fn of these states (rows, units), float64."""
+        """Return fn of these states (rows, units), float64."""
         return super()._values(rows.astype(np.float32))
 
 
@@ -301,7 +301,7 @@ def _count(name: str, value: Any, least: int) -> int:
 
 
 def _in_floats(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same, where JAX's whole numbers become real ones."""
+    """Return the function whose values are real numbers where JAX's whole numbers become real ones."""
 
     def real(state):
         value = fn(state)
@@ -313,7 +313,7 @@ def _in_floats(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _relaxed(fn, layout: StateLayout, vectorized: bool, dtype: str) -> JaxFunction | None:
-    """fn of real numbers, if JAX can take its gradient there."""
+    """Return fn of real numbers, if JAX can take its gradient there."""
     size = layout.dim * (layout.num_states if layout.one_hot else 1)
 
     def of_real(x):

@@ -34,7 +34,7 @@ def from_numpyro(
     dtype: str | None = None,
     **kwargs: Any,
 ) -> LogDensity:
-    """The density of a NumPyro model's latent variables, given these arguments; its log Z is the evidence.
+    """Return the density of a NumPyro model's latent variables; log Z is the evidence.
 
     The base is the prior. Discrete latent variables of finite support are summed out where funsor is
     installed. `dtype` "float64" evaluates the model in float64; other arguments are the model's own.
@@ -153,14 +153,14 @@ def _check_discrete(discrete: dict[str, Any]) -> None:
 
 
 def _unconstrained(trace: dict[str, Any], keys: Any) -> dict[str, Any]:
-    """The real latent variables of a trace, moved to the reals by the bijections of their supports."""
+    """Move the real latent variables of a trace to the reals, by the bijections of their supports."""
     from numpyro.distributions import biject_to
 
     return {key: biject_to(trace[key]["fn"].support).inv(trace[key]["value"]) for key in keys}
 
 
 def _is_reweighted(site: dict[str, Any]) -> bool:
-    """Whether a latent variable's density is not that of its draws: improper, masked or scaled."""
+    """Check whether a latent variable's density is not that of its draws: improper, masked or scaled."""
     from numpyro.distributions import ImproperUniform, MaskedDistribution
 
     law = site["fn"]

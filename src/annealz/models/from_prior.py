@@ -43,7 +43,7 @@ def from_prior(
     vectorized: bool = False,
     dtype: str | None = None,
 ) -> LogDensity:
-    """The density of a likelihood times a prior; its log Z is the evidence, and its base is the prior.
+    """Return the density of a likelihood times a prior: log Z is the evidence, and the base is the prior.
 
     The prior is a transform of the unit cube, or `prior=` distributions. Functions written with jax.numpy
     are differentiated; those written with NumPy are recognised, called on the host in float64, and chains

@@ -30,7 +30,7 @@ from annealz.models.priors.variable import NUM_STARTS
 
 
 def from_pymc(model: Any, *, name: str | None = None, dtype: str = "float64") -> LogDensity:
-    """The density of a PyMC model's free variables; its log Z is the evidence of what the model observes.
+    """Return the density of a PyMC model's free variables; log Z is the evidence of what it observes.
 
     The base is the prior. Potentials belong to the density, not to the prior. Results show the free and the
     deterministic variables by name, in their own space. Discrete free variables must be summed out.
@@ -178,7 +178,7 @@ def _draw(
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """PyTensor and PyMC set JAX's flag for float64 and XLA's number of devices: both are set back."""
+    """Set back JAX's flag for float64 and XLA's number of devices, which PyTensor and PyMC set."""
     flag, flags = jax.config.read("jax_enable_x64"), os.environ.get("XLA_FLAGS")
     try:
         with warnings.catch_warnings():

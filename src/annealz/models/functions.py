@@ -33,12 +33,12 @@ class AbstractFunction(eqx.Module):
 
     @abc.abstractmethod
     def value(self, x: Float[Array, " dim"], offset: Offset = 0.0) -> Float[Array, ""]:
-        """f(x) - offset, float32."""
+        """Return f(x) - offset, float32."""
 
     def value_and_gradient(
         self, x: Float[Array, " dim"], offset: Offset = 0.0
     ) -> tuple[Float[Array, ""], Float[Array, " dim"]]:
-        """f(x) - offset and its gradient, both float32."""
+        """Return f(x) - offset and its gradient, both float32."""
         return jax.value_and_grad(lambda x: self.value(x, offset))(x)
 
     def __call__(self, x: Float[Array, " dim"]) -> Float[Array, ""]:
@@ -55,7 +55,7 @@ class AbstractFunction(eqx.Module):
         return None
 
     def rounding(self, x: np.ndarray) -> float:
-        """Root mean square error of a float32 value, at these points (points, dim)."""
+        """Return the root mean square error of a float32 value at these points (points, dim)."""
         return 0.0
 
     @property
@@ -64,7 +64,7 @@ class AbstractFunction(eqx.Module):
         return 0
 
     def program(self, dim: int) -> Any:
-        """The program that JAX makes of it: its identity."""
+        """Return the program that JAX makes of it: its identity."""
         return jax.make_jaxpr(self.value)(jnp.zeros(dim, jnp.float32))
 
 
@@ -109,7 +109,7 @@ class JaxFunction(AbstractFunction):
         return self.has_gradient
 
     def rounding(self, x: np.ndarray) -> float:
-        """Of the function as it is evaluated: float32 against float64, at these points."""
+        """Compare float32 with float64 at these points, of the function as it is evaluated."""
         if self.dtype == "float64":
             return 0.0
         points = np.asarray(x, np.float32)
@@ -140,7 +140,7 @@ def _values(function, points):
 
 @eqx.filter_jit
 def _values_of_own(function, points):
-    """With arrays that the function holds in its own precision."""
+    """Evaluate it with arrays that the function holds in its own precision."""
     other = with_own_arrays(function)
     return jax.vmap(lambda x: jnp.asarray(other(x)))(points)
 

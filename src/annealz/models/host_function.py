@@ -69,13 +69,13 @@ class HostFunction(AbstractFunction):
         )
 
     def values(self, rows: np.ndarray) -> np.ndarray:
-        """f of every row (points, dim), float64."""
+        """Return f of every row (points, dim), float64."""
         placed = self.place(rows)
         values = call_rows(self.function, placed, self.vectorized, self.argument, self.label)
         return self._real(values, placed, len(rows))
 
     def _real(self, values: Any, placed: Any, count: int) -> np.ndarray:
-        """The values, if they are as many real numbers and none is NaN or +inf."""
+        """Return the values, if they are as many real numbers and none is NaN or +inf."""
         try:
             array = np.asarray(values)
         except (TypeError, ValueError):  # of several shapes
@@ -139,7 +139,7 @@ def at_point(placed: Any, i: int) -> Any:
 
 
 def _shown(point: Any) -> str:
-    """A point in a sentence, in one line."""
+    """Write a point in one line."""
     with np.printoptions(precision=4, threshold=12, edgeitems=4):
         words = " ".join(str(point).split())
     return words if len(words) < 160 else words[:156] + " ..."

@@ -49,7 +49,7 @@ class Layout:
 
     @classmethod
     def of(cls, example: Any, is_leaf: Callable[[Any], bool] | None = None) -> Self:
-        """Of a pytree of arrays like this one; a single array is called x."""
+        """Return the layout of a pytree of arrays like this one; a single array is called x."""
         leaves, structure = jax.tree_util.tree_flatten_with_path(example, is_leaf=is_leaf)
         names = tuple(
             jax.tree_util.keystr(path, simple=True, separator=".") or "x" for path, _ in leaves
@@ -77,7 +77,7 @@ class Layout:
         return f"parameters as in the example ({', '.join(self.names)})"
 
     def split(self, x: Any) -> Any:
-        """The pytree of a vector (dim,), or of rows (points, dim): then the points first in every leaf."""
+        """Return the pytree of a vector (dim,), or of rows (points, dim), the points first in a leaf."""
         ends = np.cumsum((0, *self.sizes))
         lead = x.shape[:-1]
         leaves = [
@@ -87,7 +87,7 @@ class Layout:
         return jax.tree.unflatten(self.structure, leaves)
 
     def join(self, tree: Any) -> np.ndarray:
-        """The rows (points, dim) of a pytree with the points first in every leaf."""
+        """Return the rows (points, dim) of a pytree with the points first in every leaf."""
         leaves = [np.asarray(leaf, np.float64) for leaf in self.structure.flatten_up_to(tree)]
         return np.concatenate(
             [leaf.reshape(-1, size) for leaf, size in zip(leaves, self.sizes, strict=True)], axis=1
@@ -102,7 +102,7 @@ class Layout:
         return jax.tree.unflatten(self.structure, [values[name] for name in self.names])
 
     def parameters(self) -> Parameters:
-        """The leaves as they are, by name."""
+        """Return the leaves as they are, by name."""
         return Parameters(
             self.names,
             lambda rows: self.by_name(self.split(np.asarray(rows))),
@@ -127,16 +127,16 @@ class StateLayout:
         return f"one state of shape ({self.dim},), whole numbers from 0 to {self.num_states - 1}"
 
     def split(self, x: Any) -> Any:
-        """What the function takes, of a state (dim,) or of rows (points, dim)."""
+        """Return what the function takes, of a state (dim,) or of rows (points, dim)."""
         if self.one_hot:
             states = np.arange(self.num_states)
             return (x[..., None] == states).astype(x.dtype)
         return x.astype(jnp.int32 if isinstance(x, jax.Array) else np.int64)
 
     def relaxed(self, x: jax.Array) -> jax.Array:
-        """The state (dim,) as real numbers that a gradient may be taken in: (dim,) or (dim * states,)."""
+        """Return the state as real numbers that a gradient may be taken in: (dim,) or (dim * states,)."""
         return self.split(x).ravel() if self.one_hot else x
 
     def unrelaxed(self, x: jax.Array) -> jax.Array:
-        """Of these the argument of the function."""
+        """Return of these the argument of the function."""
         return x.reshape(self.dim, self.num_states) if self.one_hot else x

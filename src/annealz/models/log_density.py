@@ -150,17 +150,17 @@ class LogDensity(AbstractDensity):
     def log_density(
         self, x: Float[Array, "chains dim"], offset: Offset = 0.0
     ) -> Float[Array, " chains"]:
-        """log p*(x) - offset, subtracted before anything is rounded to float32."""
+        """Return log p*(x) - offset, subtracted before anything is rounded to float32."""
         return jax.vmap(lambda x: self.fn.value(x, offset))(x)
 
     def value_and_gradient(
         self, x: Float[Array, "chains dim"], offset: Offset = 0.0
     ) -> tuple[Float[Array, " chains"], Float[Array, "chains dim"]]:
-        """log p*(x) - offset and its gradient in x, of every chain, float32."""
+        """Return log p*(x) - offset and its gradient in x, of every chain, float32."""
         return jax.vmap(lambda x: self.fn.value_and_gradient(x, offset))(x)
 
     def rounding(self, x: ArrayLike) -> float:
-        """Root mean square of the rounding error of one value near these points (points, dim).
+        """Return the root mean square rounding error of a value near these points (points, dim).
 
         Float32 is compared with float64; 0 for a density that is evaluated in float64.
         """
@@ -198,7 +198,7 @@ class LogDensity(AbstractDensity):
         return len(self._first_points()) if self.fn.is_differentiable else 0
 
     def _first_points(self) -> np.ndarray:
-        """The starts, or the origin and points around it."""
+        """Return the starts, or the origin and points around it."""
         if self.starts is not None:
             return np.asarray(self.starts)[:_NUM_POINTS]
         rows = np.random.default_rng(0).normal(size=(_NUM_POINTS, self.dim)).astype(np.float32)
@@ -206,7 +206,7 @@ class LogDensity(AbstractDensity):
         return rows
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """The base that is given, or the prior or a standard Gaussian by name.
+        """Return the base that is given, or the prior or a standard Gaussian by name.
 
         The other names are found by pilots when a run is prepared; a standard Gaussian stands in for them.
         """
@@ -237,7 +237,7 @@ def _evaluated(model: AbstractDensity, rows) -> Array:
 
 
 def check_dtype(dtype: Any) -> str:
-    """float32 or float64; by default what JAX is set to."""
+    """Return float32 or float64; by default what JAX is set to."""
     if dtype is None:
         return "float64" if jax.config.read("jax_enable_x64") else "float32"
     name = dtype if isinstance(dtype, str) else getattr(np.dtype(dtype), "name", "")
@@ -247,7 +247,7 @@ def check_dtype(dtype: Any) -> str:
 
 
 def _layout(dim: Any) -> tuple[Layout, Any]:
-    """The layout of a vector of so many variables, or of an example; and a point to try NumPy on."""
+    """Return the layout of a vector or of an example, and a point to try NumPy on."""
     if isinstance(dim, bool | np.bool_ | float | str | None) or (
         isinstance(dim, int | np.integer) and dim < 1
     ):

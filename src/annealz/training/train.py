@@ -212,7 +212,7 @@ class Monitor:
 
 
 def reconstruction_error(model: RBM, v: Float[Array, "rows visible"]) -> Float[Array, ""]:
-    """Mean squared difference, a unit, between v and its mean-field reconstruction."""
+    """Return the mean squared difference per unit between v and its mean-field reconstruction."""
     back = jax.nn.sigmoid(model.visible_logits(jax.nn.sigmoid(model.hidden_logits(v))))
     return ((v - back) ** 2).mean()
 
@@ -220,7 +220,7 @@ def reconstruction_error(model: RBM, v: Float[Array, "rows visible"]) -> Float[A
 def pseudo_log_likelihood(
     model: RBM, v: Float[Array, "rows visible"], units: Integer[Array, "rows units"]
 ) -> Float[Array, ""]:
-    """D times the mean of log p(v_j | v_-j) over the rows and their units j, in nats."""
+    """Return D times the mean of log p(v_j | v_-j) over the rows and their units j, in nats."""
     turn = 1 - 2 * jnp.take_along_axis(v, units, axis=1)  # (rows, units): v'_j - v_j
     logits = model.hidden_logits(v)[:, None, :]  # (rows, 1, hidden)
     turned = logits + turn[:, :, None] * model.weights.T[units]  # (rows, units, hidden)

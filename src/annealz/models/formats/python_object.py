@@ -23,7 +23,7 @@ _MOST_BYTES = 10**6  # of a module whose names are listed
 
 
 def is_import_path(name: str) -> bool:
-    """Whether it reads like module:name, each made of Python's names, or like file.py:name."""
+    """Check whether it reads like module:name, each made of Python's names, or like file.py:name."""
     module, colon, attribute = name.rpartition(":")
     words = attribute.split(".")
     if not _is_file(module):
@@ -32,7 +32,7 @@ def is_import_path(name: str) -> bool:
 
 
 def module_of(name: str) -> Path | None:
-    """The file of a module in the current folder that is given without the name of a model in it."""
+    """Return the file of a module in the current folder that is given without the name of a model in it."""
     if _is_file(name):
         path = Path(name)
     elif all(word.isidentifier() for word in name.split(".")) and not Path(name).exists():
@@ -43,7 +43,7 @@ def module_of(name: str) -> Path | None:
 
 
 def without_name(name: str, path: Path) -> str:
-    """A sentence for a module without the name of a model; its names are read, and nothing is imported."""
+    """Write a sentence for a module without the name of a model; nothing is imported for it."""
     try:
         source = path.read_bytes()
         tree = ast.parse(source) if len(source) <= _MOST_BYTES else ast.Module([], [])
@@ -55,7 +55,7 @@ def without_name(name: str, path: Path) -> str:
 
 
 def _defined(node: ast.stmt) -> list[str]:
-    """What a statement at the top of a module makes: functions, and names that are assigned."""
+    """Return the functions and assigned names that a statement at the top of a module makes."""
     if isinstance(node, ast.FunctionDef):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else []
@@ -65,7 +65,7 @@ def _defined(node: ast.stmt) -> list[str]:
 
 
 def load_object(name: str) -> AbstractModel:
-    """The model; a ValueError of one sentence says what is wrong."""
+    """Return the model; a ValueError of one sentence says what is wrong."""
     module, _, attribute = name.rpartition(":")
     if _is_file(module) and not Path(module).is_file():
         raise ValueError(f"cannot import the module of {name!r}: there is no file {module}.")
@@ -99,7 +99,7 @@ def _is_file(module: str) -> bool:
 
 
 def _is_pymc(thing: Any) -> bool:
-    """Whether it is a PyMC model, without importing PyMC."""
+    """Check whether it is a PyMC model, without importing PyMC."""
     pymc = sys.modules.get("pymc")
     return pymc is not None and isinstance(thing, pymc.Model)
 
@@ -133,7 +133,7 @@ def _imported(name: str) -> ModuleType:
 
 @contextmanager
 def _searched(folder: Path) -> Iterator[None]:
-    """Modules of this folder are found first."""
+    """Put the modules of this folder first."""
     sys.path.insert(0, str(folder))
     try:
         yield

@@ -33,7 +33,7 @@ def _laplace(z):
 
 
 def _truncnorm(z, a, b):
-    """From the side on which the truncated law has its smaller probabilities."""
+    """Compute from the side on which the truncated law has its smaller probabilities."""
     a, b = jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32)
     is_right = a > 0
     low, high = jnp.where(is_right, -b, a), jnp.where(is_right, -a, b)
