@@ -9,7 +9,7 @@ from jax.scipy.stats import norm
 from scipy import stats
 
 import annealz
-from annealz.models.parameters import Parameters
+from annealz.models.layout import Parameters
 
 DATA, NOISE = np.array([1.2, -0.7]), np.array([0.6, 0.5])
 PARAMETERS = Parameters(

@@ -178,8 +178,8 @@ def test_a_disk_that_refuses_is_named_at_the_front_door(capsys, monkeypatch):
 
 
 def test_without_a_network_one_sentence_says_so(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("annealz.training.data.mnist._CACHE", tmp_path / "cache")
-    monkeypatch.setattr("annealz.training.data.mnist._MIRRORS", ("http://127.0.0.1:9/",))
+    monkeypatch.setattr("annealz.training.mnist._CACHE", tmp_path / "cache")
+    monkeypatch.setattr("annealz.training.mnist._MIRRORS", ("http://127.0.0.1:9/",))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     words = refused(capsys, "train", "mnist", "-o", "m.npz", *SMALL)
     assert "could not be fetched" in words

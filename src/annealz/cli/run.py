@@ -73,7 +73,7 @@ def run_estimate(
     given = vars(options) | changes
     arguments = {one.name: given[one.name] for one in request_options() if one.name in given}
     if arguments.get("data") is not None:
-        from annealz.training.data.array import read_data
+        from annealz.training.data import read_data
 
         arguments["data"] = read_data(arguments["data"])
     if arguments.get("along") is not None:

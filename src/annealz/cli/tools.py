@@ -93,7 +93,7 @@ def compare(options: Options) -> None:
 def _read_data(file: Path | None) -> Any:
     if file is None:
         return None
-    from annealz.training.data.array import read_data
+    from annealz.training.data import read_data
 
     return read_data(file)
 
@@ -205,7 +205,7 @@ def train(options: Options) -> None:
     Checkpoints, and the models of --series, go to the folder FILE.training beside the model file.
     """
     from annealz.training.contrastive import Settings
-    from annealz.training.data.source import DataSource
+    from annealz.training.data import DataSource
     from annealz.training.job import train_to_file, training_store
 
     names = [field.name for field in dataclasses.fields(Settings)]

@@ -16,14 +16,14 @@ _ROWS = 4096  # at a time
 
 
 def log_densities(model: AbstractModel, rows: np.ndarray) -> np.ndarray:
-    """log p*(v) of every row, all that is not visible summed out."""
+    """Return log p*(v) of every row, all that is not visible summed out."""
     density = check_density(model)
     pieces = (rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS))
     return np.concatenate([np.asarray(density(on_device(piece)), np.float64) for piece in pieces])
 
 
 def check_density(model: AbstractModel) -> Callable[[Any], Any]:
-    """log p*(v) as a function; a ValueError where the model has none in closed form."""
+    """Return log p*(v) as a function; a ValueError where the model has none in closed form."""
     if type(model).log_density is not AbstractModel.log_density:
         return model.log_density
     if "visible" not in model.marginals or model.sums_out_own:

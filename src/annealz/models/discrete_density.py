@@ -13,7 +13,7 @@ Up to some 65,000 states are enumerated. The digest is that of the program that 
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,12 +27,10 @@ from annealz.core.random import check_seed
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
 from annealz.core.weights import draw_independent
 from annealz.io.fingerprint import program_digest
-from annealz.models.abstract import AbstractModel
-from annealz.models.functions.abstract import AbstractFunction
-from annealz.models.functions.jax_function import JaxFunction
-from annealz.models.functions.recognise import as_function
-from annealz.models.functions.states import StateLayout
-from annealz.models.log_density import check_dtype
+from annealz.models.functions import AbstractFunction, JaxFunction
+from annealz.models.host_function import as_function
+from annealz.models.layout import StateLayout
+from annealz.models.log_density import AbstractDensity, check_dtype
 
 _NUM_LOOKED_AT = 64
 _CHEAP, _CHEAP_ON_HOST, _MOST = 2**16, 2**12, 2**26  # states
@@ -41,7 +39,7 @@ _WHOLE_SWEEP = 64  # evaluations, up to which a sweep updates every unit
 _PROPOSALS = 16
 
 
-class DiscreteDensity(AbstractModel):
+class DiscreteDensity(AbstractDensity):
     """An unnormalised distribution over units of several states each.
 
     Parameters
@@ -72,14 +70,10 @@ class DiscreteDensity(AbstractModel):
     True
     """
 
-    usual_chains: ClassVar[int] = 256
-
-    fn: AbstractFunction
     relaxed: AbstractFunction | None
     """The same of real numbers, for gradients."""
     num_units: int = eqx.field(static=True)
     num_states: int = eqx.field(static=True)
-    label: str = eqx.field(static=True)
     one_hot: bool = eqx.field(static=True)
 
     def __init__(
@@ -103,24 +97,15 @@ class DiscreteDensity(AbstractModel):
         layout = self._layout
         self.fn = as_function(
             _in_floats(fn),
-            layout,  # pyright: ignore[reportArgumentType]
+            layout,
             layout.split(np.zeros(self.num_units)),
-            label=self.label,
+            label=self.name,
             vectorized=vectorized,
             dtype=precision,
         )
         self.relaxed = None
         if isinstance(self.fn, JaxFunction) and (self.one_hot or self.num_states == 2):
             self.relaxed = _relaxed(fn, layout, vectorized, precision)
-
-    @property
-    def name(self) -> str:
-        return self.label
-
-    @property
-    def note(self) -> str | None:
-        """What users should know of how the function is evaluated, in a line, if anything."""
-        return self.fn.note
 
     @property
     def digest(self) -> str:
@@ -149,13 +134,13 @@ class DiscreteDensity(AbstractModel):
         return StateLayout(self.num_units, self.num_states, self.one_hot)
 
     def log_density(self, x: Float[Array, "chains units"]) -> Float[Array, " chains"]:
-        """fn of every state, whole numbers as floats."""
+        """Return fn of every state, whole numbers as floats."""
         return jax.vmap(self.fn.value)(x)
 
     def value_and_gains(
         self, x: Float[Array, "chains units"]
     ) -> tuple[Float[Array, " chains"], Float[Array, "chains units more"]]:
-        """fn of every state, and its gradient in the states 1 .. q - 1 less that in the state 0."""
+        """Return fn of every state, and its gradient in the states 1 .. q - 1 less that in state 0."""
         assert self.relaxed is not None
         values, gradients = jax.vmap(
             lambda x: self.relaxed.value_and_gradient(self._layout.relaxed(x))  # pyright: ignore
@@ -193,7 +178,7 @@ class DiscreteDensity(AbstractModel):
         )
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """The base of this name, or the one given; `data`, rows of states, give the base rate."""
+        """Return the base of this name, or the one given; `data`, rows of states, give the base rate."""
         from annealz.bases.bernoulli import BernoulliBase
         from annealz.bases.categorical import CategoricalBase
         from annealz.bases.choose import choose_named
@@ -243,8 +228,8 @@ class DiscreteDensity(AbstractModel):
         return DiscretePath(base, self)
 
     def kernel(self):
-        """Whole sweeps of Gibbs where they take up to 64 evaluations; else by gradients, where there are
-        any, or sweeps over as many units as that.
+        """Return whole sweeps of Gibbs where they take up to 64 evaluations; else moves by gradients, where
+        there are any, or sweeps over as many units as that.
         """
         cost = self.num_units * (self.num_states - 1)
         if cost > _WHOLE_SWEEP and self.is_differentiable:
@@ -274,7 +259,7 @@ class DiscreteDensity(AbstractModel):
 
     @user_errors()
     def exact_log_z(self) -> float:
-        """log Z by enumeration, of up to 67 million states."""
+        """Return log Z by enumeration, of up to 67 million states."""
         return log_sum(np.array([log_sum(values) for _, values in self._tables()]))
 
     @property
@@ -289,7 +274,7 @@ class DiscreteDensity(AbstractModel):
         return self._states(chosen).astype(np.float32)
 
     def _tables(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(first state, fn) of consecutive states."""
+        """Yield (first state, fn) of consecutive states."""
         count = self.num_configurations
         if count > _MOST:
             raise ValueError(
@@ -300,18 +285,13 @@ class DiscreteDensity(AbstractModel):
             yield first, self._values(self._states(np.arange(first, min(first + _ROWS, count))))
 
     def _states(self, numbers: np.ndarray) -> np.ndarray:
-        """The states of these numbers, unit i the digit of q^i."""
+        """Return the states of these numbers, unit i the digit of q^i."""
         return numbers[:, None] // self.num_states ** np.arange(self.num_units) % self.num_states
 
     @user_errors()
     def _values(self, rows: np.ndarray) -> np.ndarray:
-        """fn of these states (rows, units), float64."""
-        return np.asarray(_evaluated(self, rows.astype(np.float32)), np.float64)
-
-
-@eqx.filter_jit
-def _evaluated(model: DiscreteDensity, rows) -> Array:
-    return model.log_density(rows)
+        """Return fn of these states (rows, units), float64."""
+        return super()._values(rows.astype(np.float32))
 
 
 def _count(name: str, value: Any, least: int) -> int:
@@ -321,7 +301,7 @@ def _count(name: str, value: Any, least: int) -> int:
 
 
 def _in_floats(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same, where JAX's whole numbers become real ones."""
+    """Return the function whose values are real numbers where JAX's whole numbers become real ones."""
 
     def real(state):
         value = fn(state)
@@ -333,7 +313,7 @@ def _in_floats(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _relaxed(fn, layout: StateLayout, vectorized: bool, dtype: str) -> JaxFunction | None:
-    """fn of real numbers, if JAX can take its gradient there."""
+    """Return fn of real numbers, if JAX can take its gradient there."""
     size = layout.dim * (layout.num_states if layout.one_hot else 1)
 
     def of_real(x):

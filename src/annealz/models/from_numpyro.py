@@ -22,11 +22,9 @@ from jax.flatten_util import ravel_pytree
 
 from annealz.bases.prior import PriorBase
 from annealz.core.failures import one_line
+from annealz.models.layout import Parameters
 from annealz.models.log_density import LogDensity
-from annealz.models.parameters import Parameters
-
-_NUM_STARTS = 8
-_FAR = 80.0  # where a coordinate is put whose draw was rounded onto the edge of its support
+from annealz.models.priors.variable import NUM_STARTS, finite
 
 
 def from_numpyro(
@@ -36,7 +34,7 @@ def from_numpyro(
     dtype: str | None = None,
     **kwargs: Any,
 ) -> LogDensity:
-    """The density of a NumPyro model's latent variables, given these arguments; its log Z is the evidence.
+    """Return the density of a NumPyro model's latent variables; log Z is the evidence.
 
     The base is the prior. Discrete latent variables of finite support are summed out where funsor is
     installed. `dtype` "float64" evaluates the model in float64; other arguments are the model's own.
@@ -82,7 +80,8 @@ def from_numpyro(
         raise ValueError(
             f"model must run with the arguments that are given, and it failed: {one_line(error)}."
         ) from error
-    latent = _latent(trace)
+    sites = {key: site for key, site in trace.items() if site["type"] == "sample"}
+    latent = {key: site for key, site in sites.items() if not site["is_observed"]}
     real = {key: site for key, site in latent.items() if not site["fn"].is_discrete}
     _check_discrete({key: site for key, site in latent.items() if key not in real})
     if not real:
@@ -100,32 +99,29 @@ def from_numpyro(
     potential, shown = info.potential_fn, info.postprocess_fn
 
     def draw(key):
-        x = ravel_pytree(_unconstrained(traced(key), real))[0].astype(jnp.float32)
-        return jnp.nan_to_num(x, posinf=_FAR, neginf=-_FAR)
+        return finite(ravel_pytree(_unconstrained(traced(key), real))[0])
 
     def constrain(rows):
         values = jax.jit(jax.vmap(lambda x: shown(unravel(x))))(jnp.asarray(rows, jnp.float32))
         return {key: np.asarray(value) for key, value in values.items() if key not in hidden}
 
     def unconstrain(values):
-        given = {key: jnp.asarray(values[key], jnp.float32) for key in real}
-
         def row(values):
             fixed = handlers.substitute(handlers.seed(model, 0), data=values)
-            return ravel_pytree(
-                _unconstrained(handlers.trace(fixed).get_trace(*args, **kwargs), real)
-            )[0]
+            trace = handlers.trace(fixed).get_trace(*args, **kwargs)
+            return ravel_pytree(_unconstrained(trace, real))[0]
 
+        given = {key: jnp.asarray(values[key], jnp.float32) for key in real}
         return np.asarray(jax.jit(jax.vmap(row))(given))
 
     hidden = {key for key in latent if key not in real}
     names = [key for key in jax.eval_shape(lambda: shown(unravel(first))) if key not in hidden]
     prior = None
     if not any(_is_reweighted(site) for site in latent.values()):
-        unseen = handlers.block(model, hide=[key for key in trace if _is_observed(trace[key])])
+        unseen = handlers.block(model, hide=[key for key in sites if key not in latent])
         before = initialized(unseen).potential_fn
         prior = PriorBase(draw, lambda x: -before(unravel(x)), first.size)
-    keys = jax.random.split(jax.random.key(0), _NUM_STARTS)
+    keys = jax.random.split(jax.random.key(0), NUM_STARTS)
     return LogDensity(
         lambda x: -potential(unravel(x)),
         first.size,
@@ -135,14 +131,6 @@ def from_numpyro(
         parameters=Parameters(tuple(names), constrain, unconstrain),
         dtype=dtype,
     )
-
-
-def _latent(trace: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: site
-        for key, site in trace.items()
-        if site["type"] == "sample" and not site["is_observed"]
-    }
 
 
 def _check_discrete(discrete: dict[str, Any]) -> None:
@@ -165,18 +153,14 @@ def _check_discrete(discrete: dict[str, Any]) -> None:
 
 
 def _unconstrained(trace: dict[str, Any], keys: Any) -> dict[str, Any]:
-    """The real latent variables of a trace, moved to the reals by the bijections of their supports."""
+    """Move the real latent variables of a trace to the reals, by the bijections of their supports."""
     from numpyro.distributions import biject_to
 
     return {key: biject_to(trace[key]["fn"].support).inv(trace[key]["value"]) for key in keys}
 
 
-def _is_observed(site: dict[str, Any]) -> bool:
-    return site["type"] == "sample" and site["is_observed"]
-
-
 def _is_reweighted(site: dict[str, Any]) -> bool:
-    """Whether a latent variable's density is not that of its draws: improper, masked or scaled."""
+    """Check whether a latent variable's density is not that of its draws: improper, masked or scaled."""
     from numpyro.distributions import ImproperUniform, MaskedDistribution
 
     law = site["fn"]

@@ -18,20 +18,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from annealz.bases.prior import PriorBase
 from annealz.core.arrays import in_float64
 from annealz.core.own_arrays import with_own_arrays
-from annealz.models.functions.jax_function import JaxFunction
-from annealz.models.layout import Layout
+from annealz.models.functions import JaxFunction
+from annealz.models.layout import Layout, Parameters
 from annealz.models.log_density import LogDensity, check_dtype
-from annealz.models.parameters import Parameters
-
-_NUM_STARTS = 8
+from annealz.models.priors.variable import NUM_STARTS
 
 
 def from_pymc(model: Any, *, name: str | None = None, dtype: str = "float64") -> LogDensity:
-    """The density of a PyMC model's free variables; its log Z is the evidence of what the model observes.
+    """Return the density of a PyMC model's free variables; log Z is the evidence of what it observes.
 
     The base is the prior. Potentials belong to the density, not to the prior. Results show the free and the
     deterministic variables by name, in their own space. Discrete free variables must be summed out.
@@ -64,7 +63,7 @@ def from_pymc(model: Any, *, name: str | None = None, dtype: str = "float64") ->
     try:
         with _undisturbed():
             import pymc
-            from pymc.sampling.jax import get_jaxified_graph as jaxified
+            from pymc.sampling.jax import get_jaxified_graph
     except ImportError as error:
         raise ValueError(
             "from_pymc needs PyMC, which is not installed: pip install 'annealz[pymc]'."
@@ -85,13 +84,13 @@ def from_pymc(model: Any, *, name: str | None = None, dtype: str = "float64") ->
             "the model has no free variables: its evidence is its own log probability, model.logp()."
         )
     check_dtype(dtype)
-    jaxify: Callable[..., Any] = jaxified
+    jaxify: Callable[..., Any] = get_jaxified_graph
     with _undisturbed():
         graphs = _Graphs(model, free)
-        draws = pymc.draw(graphs.drawn, _NUM_STARTS, random_seed=0, mode="FAST_COMPILE")
-        layout = Layout.of({rv.name: value[0] for rv, value in zip(free, draws, strict=True)})
-        starts = layout.join(dict(zip((rv.name for rv in free), draws, strict=True)))
+        draws = pymc.draw(graphs.drawn, NUM_STARTS, random_seed=0, mode="FAST_COMPILE")
         order = [rv.name for rv in free]
+        drawn = dict(zip(order, draws, strict=True))
+        layout = Layout.of({name: values[0] for name, values in drawn.items()})
         types = [value.dtype for value in model.value_vars]
         logp = jaxify(inputs=model.value_vars, outputs=[model.logp()])
         show = jaxify(inputs=model.value_vars, outputs=graphs.shown)
@@ -103,9 +102,7 @@ def from_pymc(model: Any, *, name: str | None = None, dtype: str = "float64") ->
         return [values[name].astype(kind) for name, kind in zip(order, types, strict=True)]
 
     def flat(values):
-        return jnp.concatenate(
-            [jnp.ravel(value) for _, value in sorted(zip(order, values, strict=True), key=_first)]
-        )
+        return ravel_pytree(dict(zip(order, values, strict=True)))[0]
 
     def prior_density(x):
         return log_prior(*split(x))[0]
@@ -120,14 +117,14 @@ def from_pymc(model: Any, *, name: str | None = None, dtype: str = "float64") ->
             values = [jnp.asarray(given[name], jnp.float64) for name in order]
             return np.asarray(jax.jit(jax.vmap(lambda *v: flat(hide(*v))))(*values))
 
+    density = JaxFunction(with_own_arrays(prior_density), dtype)
+    draw = _draw(graphs, flat, jaxify)
     return LogDensity(
         lambda x: logp(*split(x))[0],
         layout.dim,
         name or getattr(model, "name", "") or "pymc",
-        starts=starts,
-        prior=_prior(
-            graphs, flat, JaxFunction(with_own_arrays(prior_density), dtype), layout.dim, jaxify
-        ),
+        starts=layout.join(drawn),
+        prior=None if draw is None else PriorBase(draw, density, layout.dim),
         parameters=Parameters(tuple(graphs.names), constrain, unconstrain),
         dtype=dtype,
     )
@@ -152,24 +149,17 @@ class _Graphs:
         self.hidden = clone_replace(back, dict(zip(free, self.inputs, strict=True)))
 
 
-def _prior(
-    graphs: _Graphs,
-    flat: Callable[[Any], Any],
-    density: Callable[[Any], Any],
-    dim: int,
-    jaxified: Callable[..., Any],
-) -> PriorBase | None:
-    """The base that draws from the model's own random graph; None where JAX cannot run it."""
+def _draw(
+    graphs: _Graphs, flat: Callable[[Any], Any], jaxified: Callable[..., Any]
+) -> Callable[[Any], Any] | None:
+    """Return a draw of x from a key, by the model's own random graph; None where JAX cannot run it."""
     from pytensor.graph.replace import clone_replace
     from pytensor.graph.traversal import graph_inputs
     from pytensor.tensor.random.type import RandomType
 
     def draw(key):
         keys = jax.random.split(key, len(fresh))
-        states = [
-            {"bit_generator": 1, "jax_state": jax.random.key_data(keys[i])}
-            for i in range(len(fresh))
-        ]
+        states = [{"bit_generator": 1, "jax_state": jax.random.key_data(key)} for key in keys]
         with warnings.catch_warnings():  # float64 is asked for, and float32 drawn
             warnings.simplefilter("ignore")
             return flat(drawn(*states)).astype(jnp.float32)
@@ -181,16 +171,14 @@ def _prior(
             renewed = clone_replace(graphs.drawn, dict(zip(sources, fresh, strict=True)))
             drawn = jaxified(inputs=fresh, outputs=renewed)
             jax.eval_shape(lambda: draw(jax.random.key(0)))
-    except (
-        Exception
-    ):  # NotImplementedError and others, of distributions that PyTensor has not for JAX
+    except Exception:  # of many kinds, of distributions that PyTensor has not for JAX
         return None
-    return PriorBase(draw, density, dim)
+    return draw
 
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """PyTensor and PyMC set JAX's flag for float64 and XLA's number of devices: both are set back."""
+    """Set back JAX's flag for float64 and XLA's number of devices, which PyTensor and PyMC set."""
     flag, flags = jax.config.read("jax_enable_x64"), os.environ.get("XLA_FLAGS")
     try:
         with warnings.catch_warnings():
@@ -202,7 +190,3 @@ def _undisturbed() -> Iterator[None]:
             os.environ.pop("XLA_FLAGS", None)
         else:
             os.environ["XLA_FLAGS"] = flags
-
-
-def _first(pair: tuple[str, Any]) -> str:
-    return pair[0]

@@ -25,17 +25,38 @@ from annealz.core.programs import numbers_computed
 from annealz.io.fingerprint import program_digest
 from annealz.io.reading import check_memory
 from annealz.models.abstract import AbstractModel
-from annealz.models.functions.abstract import AbstractFunction, Offset
-from annealz.models.functions.recognise import as_function
-from annealz.models.layout import Layout
-from annealz.models.parameters import Parameters
+from annealz.models.functions import AbstractFunction, Offset
+from annealz.models.host_function import as_function
+from annealz.models.layout import Layout, Parameters
 
 _NUM_POINTS = 8
 _BYTES_PER_VARIABLE = 200  # of the points where a function is looked at, and their gradients
 BASES = ("auto", "laplace", "mixture", "pilot", "prior", "standard", "wide")
 
 
-class LogDensity(AbstractModel):
+class AbstractDensity(AbstractModel):
+    """A model that a user's function makes."""
+
+    usual_chains: ClassVar[int] = 256
+
+    fn: AbstractFunction
+    label: str = eqx.field(static=True)
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    @property
+    def note(self) -> str | None:
+        """What users should know of how the function is evaluated, in a line, if anything."""
+        return self.fn.note
+
+    def _values(self, rows: np.ndarray) -> np.ndarray:
+        """Return log p* of these rows, float64."""
+        return np.asarray(_evaluated(self, rows), np.float64)
+
+
+class LogDensity(AbstractDensity):
     """An unnormalised density over R^dim.
 
     Parameters
@@ -76,15 +97,12 @@ class LogDensity(AbstractModel):
     4
     """
 
-    usual_chains: ClassVar[int] = 256
     searched_bases: ClassVar[tuple[str, ...]] = ("auto", "laplace", "mixture", "pilot", "wide")
 
-    fn: AbstractFunction
     starts: Float[Array, "points dim"] | None
     prior: AbstractBase | None
     """The exact base, of a density that is prior times likelihood."""
     dim: int = eqx.field(static=True)
-    label: str = eqx.field(static=True)
     parameters: Parameters = eqx.field(static=True)
     """How positions are shown: by name, in the parameters' own space."""
     is_differentiable: bool = eqx.field(static=True)
@@ -117,21 +135,12 @@ class LogDensity(AbstractModel):
             fn
             if isinstance(fn, AbstractFunction)
             else as_function(
-                fn, layout, point, label=self.label, vectorized=vectorized, dtype=precision
+                fn, layout, point, label=self.name, vectorized=vectorized, dtype=precision
             )
         )
         self.prior = prior
         self.is_differentiable = is_differentiable and self.fn.is_differentiable
         self.parameters = layout.parameters() if parameters is None else parameters
-
-    @property
-    def name(self) -> str:
-        return self.label
-
-    @property
-    def note(self) -> str | None:
-        """What users should know of how the function is evaluated, in a line, if anything."""
-        return self.fn.note
 
     @property
     def digest(self) -> str:
@@ -141,17 +150,17 @@ class LogDensity(AbstractModel):
     def log_density(
         self, x: Float[Array, "chains dim"], offset: Offset = 0.0
     ) -> Float[Array, " chains"]:
-        """log p*(x) - offset, subtracted before anything is rounded to float32."""
+        """Return log p*(x) - offset, subtracted before anything is rounded to float32."""
         return jax.vmap(lambda x: self.fn.value(x, offset))(x)
 
     def value_and_gradient(
         self, x: Float[Array, "chains dim"], offset: Offset = 0.0
     ) -> tuple[Float[Array, " chains"], Float[Array, "chains dim"]]:
-        """log p*(x) - offset and its gradient in x, of every chain, float32."""
+        """Return log p*(x) - offset and its gradient in x, of every chain, float32."""
         return jax.vmap(lambda x: self.fn.value_and_gradient(x, offset))(x)
 
     def rounding(self, x: ArrayLike) -> float:
-        """Root mean square of the rounding error of one value near these points (points, dim).
+        """Return the root mean square rounding error of a value near these points (points, dim).
 
         Float32 is compared with float64; 0 for a density that is evaluated in float64.
         """
@@ -171,7 +180,7 @@ class LogDensity(AbstractModel):
             return
         rows = self._first_points()
         try:
-            values = np.asarray(_evaluated(self, rows))
+            values = self._values(rows)
         except TypeError as error:
             raise ValueError(
                 f"fn of {self.name} uses what JAX cannot compile in float64 as part of a float32 program "
@@ -189,7 +198,7 @@ class LogDensity(AbstractModel):
         return len(self._first_points()) if self.fn.is_differentiable else 0
 
     def _first_points(self) -> np.ndarray:
-        """The starts, or the origin and points around it."""
+        """Return the starts, or the origin and points around it."""
         if self.starts is not None:
             return np.asarray(self.starts)[:_NUM_POINTS]
         rows = np.random.default_rng(0).normal(size=(_NUM_POINTS, self.dim)).astype(np.float32)
@@ -197,7 +206,7 @@ class LogDensity(AbstractModel):
         return rows
 
     def choose_base(self, base: Any = "auto", data: Any = None):
-        """The base that is given, or the prior or a standard Gaussian by name.
+        """Return the base that is given, or the prior or a standard Gaussian by name.
 
         The other names are found by pilots when a run is prepared; a standard Gaussian stands in for them.
         """
@@ -223,12 +232,12 @@ class LogDensity(AbstractModel):
 
 
 @eqx.filter_jit
-def _evaluated(model: LogDensity, rows) -> Array:
+def _evaluated(model: AbstractDensity, rows) -> Array:
     return model.log_density(rows)
 
 
 def check_dtype(dtype: Any) -> str:
-    """float32 or float64; by default what JAX is set to."""
+    """Return float32 or float64; by default what JAX is set to."""
     if dtype is None:
         return "float64" if jax.config.read("jax_enable_x64") else "float32"
     name = dtype if isinstance(dtype, str) else getattr(np.dtype(dtype), "name", "")
@@ -238,7 +247,7 @@ def check_dtype(dtype: Any) -> str:
 
 
 def _layout(dim: Any) -> tuple[Layout, Any]:
-    """The layout of a vector of so many variables, or of an example; and a point to try NumPy on."""
+    """Return the layout of a vector or of an example, and a point to try NumPy on."""
     if isinstance(dim, bool | np.bool_ | float | str | None) or (
         isinstance(dim, int | np.integer) and dim < 1
     ):

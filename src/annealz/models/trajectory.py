@@ -97,7 +97,7 @@ class TrajectoryPath(AbstractBipartitePath):
         return bits.bernoulli(jnp.broadcast_to(self.visible_biases[0], shape), draw=0)
 
     def model_at(self, beta) -> RBM:
-        """theta(beta)."""
+        """Return theta(beta)."""
         last = self.knots.shape[0] - 2
         i = jnp.clip(jnp.searchsorted(self.knots, beta, side="right") - 1, 0, last)
         t = (beta - self.knots[i]) / (self.knots[i + 1] - self.knots[i])

@@ -1,7 +1,7 @@
 """Examples of a model's visible variables, from arrays and files: of zeros and ones, of states, of reals.
 
 units of 2 states      zeros and ones; values between them are probabilities, drawn once
-units of q states      0 .. q - 1, or sequences in FASTA (`training/data/fasta.py`)
+units of q states      0 .. q - 1, or sequences in FASTA (`training/fasta.py`)
 real variables         numbers
 """
 
@@ -14,9 +14,8 @@ from annealz.core.errors import InputError
 from annealz.models.abstract import AbstractModel
 from annealz.models.density import check_density
 from annealz.models.visible import visible_of
-from annealz.training.data.array import read_array
-from annealz.training.data.fasta import is_fasta, read_fasta
-from annealz.training.data.source import DataSource, check_rows
+from annealz.training.data import DataSource, check_rows, read_array
+from annealz.training.fasta import is_fasta, read_fasta
 
 
 class Examples(NamedTuple):

@@ -109,7 +109,7 @@ def initial_state(
     batch_size: int,
     seed: int,
 ) -> TrainingState:
-    """Weights N(0, 0.01^2), hidden bias 0, visible bias and chains at the data's base rate."""
+    """Return weights N(0, 0.01^2), hidden bias 0, visible bias and chains at the data's base rate."""
     generator = np.random.default_rng(seed)
     weights = generator.normal(0, 0.01, (num_hidden, len(means)))
     bias = np.log(means) - np.log1p(-means)
@@ -131,7 +131,7 @@ def update(
     algorithm: Algorithm,
     gibbs_steps: int,
 ) -> TrainingState:
-    """One parameter update."""
+    """Return the state after one parameter update."""
     batch_size, num_visible = state.chains.shape
     model = state.model
     bits = stream.at(state.num_updates, jnp.arange(batch_size))
@@ -155,7 +155,7 @@ def update(
 
 
 def _sweep(model: RBM, bits: Bits, v, sweep, num_sweeps):
-    """One Gibbs sweep; each sweep of an update has a step number of its own."""
+    """Run one Gibbs sweep; each sweep of an update has a step number of its own."""
     step = bits.step * jnp.uint32(num_sweeps) + sweep.astype(jnp.uint32)
     own = Bits(bits.stream, bits.chains, step)
     h = own.bernoulli(model.hidden_logits(v), draw=2)
@@ -163,6 +163,6 @@ def _sweep(model: RBM, bits: Bits, v, sweep, num_sweeps):
 
 
 def _parameters(model: RBM) -> RBM:
-    """Which leaves are trained: all but the record of the data's means."""
+    """Return which leaves are trained: all but the record of the data's means."""
     trained = jax.tree.map(lambda _: True, model)
     return eqx.tree_at(lambda m: m.visible_means, trained, False)

@@ -11,7 +11,6 @@ training.
 """
 
 import dataclasses
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -40,14 +39,12 @@ from annealz.io.records import (
 from annealz.io.store import Store
 from annealz.models.density import log_densities
 from annealz.models.exact import exact_log_z
-from annealz.models.formats.load import load_binary
 from annealz.models.formats.npz import save_rbm
 from annealz.models.rbm import RBM
 from annealz.training.contrastive import Settings
-from annealz.training.data.source import DataSource, binarise, digest_rows
+from annealz.training.data import DataSource, binarise, digest_rows
 from annealz.training.train import DivergenceError, TrainingProgress, fit
 
-_MEMBER = re.compile(r"\d{9,}\.npz")
 _EXACT_UNITS = 20  # of the smaller layer: an enumeration of seconds
 
 OnProgress = Callable[[TrainingProgress], None]
@@ -111,27 +108,26 @@ class Outcome(Result, TypedRecord):
 
     def sheet(self) -> Sheet:
         """Return what the result shows."""
-        headline, exact = ("model", self.file), {}
-        if self.exact_log_z is not None and self.log_likelihood is not None:
-            exact["exact log Z"] = f"{self.exact_log_z:.4f}"
-            exact["log-likelihood"] = f"{self.log_likelihood:.2f} nats per example, exact"
         rows = {
+            "model": self.file,
             "size": f"{self.num_hidden} hidden, {self.num_visible} visible units",
             "data": self.data["name"],
             "updates": f"{self.num_updates:,}",
             "reconstruction error": f"{self.reconstruction_error:.5f} a unit",
             "pseudo-likelihood": f"{self.pseudo_log_likelihood:.2f} nats per example",
-            **exact,
-            **({} if self.series is None else {"series": self.series}),
-            "time": f"{self.seconds:.1f} s",
-            "next": f"annealz estimate {self.file}",
         }
+        if self.exact_log_z is not None and self.log_likelihood is not None:
+            rows["exact log Z"] = f"{self.exact_log_z:.4f}"
+            rows["log-likelihood"] = f"{self.log_likelihood:.2f} nats per example, exact"
+        if self.series is not None:
+            rows["series"] = self.series
+        rows |= {"time": f"{self.seconds:.1f} s", "next": f"annealz estimate {self.file}"}
         record = TypedRecord.to_dict(self)
         del record["extra_messages"]
         return Sheet(
             name="Outcome",
-            headline=headline,
-            rows=(headline, *rows.items()),
+            headline=("model", self.file),
+            rows=tuple(rows.items()),
             notes=self.notes,
             record=record,
         )
@@ -207,16 +203,6 @@ def training_store(out: str | Path) -> Store:
     return Store(Path(out).with_suffix(".training"))
 
 
-def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
-    """Return the models along a training, as (updates, model) in the order of the updates."""
-    files = [path for path in Path(folder).glob("*.npz") if _MEMBER.fullmatch(path.name)]
-    if not files:
-        raise ValueError(f"{folder} holds no series of models: train with --series.")
-    return [
-        (int(path.stem), load_binary(path)[0]) for path in sorted(files, key=lambda p: int(p.stem))
-    ]
-
-
 def _run(
     plan: TrainingPlan, store: Store, data: np.ndarray, on_progress: OnProgress | None
 ) -> Outcome:
@@ -228,15 +214,11 @@ def _run(
         save_rbm(store.path / f"{num_done:09d}.npz", model, plan.meta(num_done, model))
 
     digest = digest_of((), digest_record(plan.to_dict()))
-    checkpoint = Checkpoint(store.checkpoint("training"), digest)
+    saver = Saver(Checkpoint(store.checkpoint("training"), digest), plan.checkpoint_seconds)
+    report, every = (None, settings.num_updates) if plan.series is None else (keep, plan.series)
     try:
         found = fit(
-            data,
-            settings,
-            on_progress=on_progress,
-            report=None if plan.series is None else keep,
-            report_every=plan.series or settings.num_updates,
-            saver=Saver(checkpoint, plan.checkpoint_seconds),
+            data, settings, on_progress=on_progress, report=report, report_every=every, saver=saver
         )
         place, model = out, found.model
         log_z, log_likelihood = _exact_values(model, data, settings.seed)

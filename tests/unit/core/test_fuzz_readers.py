@@ -33,7 +33,7 @@ from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.testing import random_rbm
-from annealz.training.data.array import read_data
+from annealz.training.data import read_data
 from annealz.training.job import TrainingPlan
 from support.places import FIXTURES
 

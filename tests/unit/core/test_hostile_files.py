@@ -18,7 +18,7 @@ from annealz.io.records import load_record
 from annealz.models.formats.load import read_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
-from annealz.training.data.array import read_data
+from annealz.training.data import read_data
 from support.hostile import ARRAYS, MODEL, npy, npy_header, refused, write_zip
 
 # --- what is no regular file -------------------------------------------------------------------
@@ -143,7 +143,7 @@ MEASURE = """
 import json, resource, sys, time
 from pathlib import Path
 from annealz.models.formats.load import read_model
-from annealz.training.data.array import read_data
+from annealz.training.data import read_data
 from annealz.schedules.schedule import Schedule
 from annealz.io import reading
 import h5py, scipy.io, safetensors.numpy

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp
 
 import annealz
-from annealz.models.functions.host_function import HostFunction
+from annealz.models.host_function import HostFunction
 from annealz.testing import assert_within_mc_error, check_path
 from support.command import refused, run
 from support.counted import Counted

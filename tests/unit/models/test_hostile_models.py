@@ -14,7 +14,7 @@ from annealz.io.archive import save_archive
 from annealz.io.serialise import FAMILIES, restore
 from annealz.models.formats.load import load_trajectory, read_model
 from annealz.schedules.schedule import Schedule
-from annealz.training.data.array import read_data
+from annealz.training.data import read_data
 from support.hostile import (
     ARRAYS,
     DEEP,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.models.functions.host_function import HostFunction
-from annealz.models.functions.jax_function import JaxFunction
+from annealz.models.functions import JaxFunction
+from annealz.models.host_function import HostFunction
 from annealz.testing import assert_within_mc_error
 
 RUN = {

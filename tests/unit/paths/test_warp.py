@@ -11,7 +11,7 @@ from annealz.bases.warped import WarpedBase
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.io.serialise import restore, store
-from annealz.models.functions.warped import WarpedFunction
+from annealz.models.functions import WarpedFunction
 from annealz.paths.phase import PhasePath
 
 SPREAD = 3.0

@@ -9,8 +9,7 @@ import pytest
 
 from annealz.core.random import Bits
 from annealz.testing import assert_within_mc_error
-from annealz.training.data import DataSource, binarise, load_mnist
-from annealz.training.data.source import check_rows, digest_rows
+from annealz.training.data import DataSource, binarise, check_rows, digest_rows, load_mnist
 from support.idx import encode
 
 PIXELS = np.array([[[0, 255], [51, 102]], [[153, 0], [255, 255]], [[0, 0], [0, 51]]], np.uint8)

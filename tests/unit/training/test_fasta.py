@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.training.data.fasta import ALPHABETS, is_fasta, read_fasta
+from annealz.training.fasta import ALPHABETS, is_fasta, read_fasta
 from support.hostile import refused
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.training.data.array import read_idx
-from annealz.training.data.mnist import load_mnist
+from annealz.training.data import read_idx
+from annealz.training.mnist import load_mnist
 from support.idx import PIXELS, encode
 
 
@@ -96,7 +96,7 @@ def test_real_digits_are_intensities(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """With a known checksum the pixels come out as rows in [0, 1]."""
     import hashlib
 
-    from annealz.training.data import mnist
+    from annealz.training import mnist
 
     checksum = hashlib.sha256(encode(PIXELS * 11)).hexdigest()
     monkeypatch.setitem(mnist._SHA256, "t10k", checksum)

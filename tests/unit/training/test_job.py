@@ -12,8 +12,7 @@ from annealz.io.store import Store
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
 from annealz.training import Settings, load_series, resume_training, train, train_to_file
-from annealz.training.data import DataSource, binarise
-from annealz.training.data.source import check_rows, digest_rows
+from annealz.training.data import DataSource, binarise, check_rows, digest_rows
 from annealz.training.job import training_store
 from support.training import DATA, NUM_HIDDEN, NUM_VISIBLE
 

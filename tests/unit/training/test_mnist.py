@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.training.data import mnist
-from annealz.training.data.mnist import load_mnist
+from annealz.training import mnist
+from annealz.training.mnist import load_mnist
 from support.idx import PIXELS, encode
 
 NAME = "train-images-idx3-ubyte.gz"

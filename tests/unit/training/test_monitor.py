@@ -8,7 +8,7 @@ from scipy.special import expit, logsumexp
 
 from annealz.models.rbm import RBM
 from annealz.testing import assert_within_mc_error, binary_states, log_joint, random_rbm
-from annealz.training.monitor import Monitor, pseudo_log_likelihood, reconstruction_error
+from annealz.training.train import Monitor, pseudo_log_likelihood, reconstruction_error
 
 NUM_HIDDEN, NUM_VISIBLE = 3, 5
 STATES = binary_states(NUM_VISIBLE)

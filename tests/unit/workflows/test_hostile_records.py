@@ -16,7 +16,7 @@ from annealz.models.formats.load import read_model
 from annealz.models.formats.npz import save_model
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
-from annealz.training.data.array import read_data
+from annealz.training.data import read_data
 from support.hostile import DEEP, MODEL, refused
 
 # --- schedules, records, runs --------------------------------------------------------------------

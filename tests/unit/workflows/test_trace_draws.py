@@ -13,7 +13,6 @@ from scipy import stats
 
 import annealz
 from annealz.diagnostics.two_sided import judge_two_sided
-from annealz.models.parameters import Parameters
 from annealz.pilots.trace_draws import base_of_rows, rows_of_trace, spread_over
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.conjugate import OPTIONS, PARAMETERS, conjugate, log_evidence, posterior_moments
@@ -203,7 +202,7 @@ def test_models_without_a_way_back_are_refused():
         annealz.estimate_log_z(model, two_sided=True, draws=trace(1), **OPTIONS)
     with pytest.raises(ValueError, match="two_sided"):
         annealz.estimate_log_z(MODEL, draws=trace(1), **OPTIONS)
-    plain = annealz.LogDensity(MODEL.fn, 2, parameters=Parameters.plain("x", 2))
+    plain = annealz.LogDensity(MODEL.fn, 2)
     rows = PARAMETERS.unconstrain({k: v.ravel() for k, v in trace(1).items()})
     found = rows_of_trace(plain, {"x": rows.reshape(CHAINS, DRAWS, 2)})
     np.testing.assert_array_equal(found.fit, rows_of_trace(MODEL, trace(1)).fit)

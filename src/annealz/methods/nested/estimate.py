@@ -17,7 +17,7 @@ from annealz.diagnostics.status import Status, against_exact
 from annealz.methods.estimate import AbstractEstimate
 from annealz.methods.nested.result import NestedRun
 from annealz.methods.posterior import Posterior
-from annealz.models.parameters import Parameters
+from annealz.models.layout import Parameters
 
 if TYPE_CHECKING:
     from annealz.methods.nested.method import NestedPlan

@@ -18,6 +18,7 @@ links, which may go round in circles, are refused. Sizes are checked before a va
 
 import contextlib
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,8 @@ from annealz.models.formats.julia import HEADER, model_of_julia
 from annealz.models.formats.layouts import RBMS_TYPES, read_layout
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_PREFIX = "update_"
-_MOST_NAMES, _MOST_DIGITS, _LONGEST_TEXT = 100_000, 18, 100
+_UPDATE = re.compile(r"update_[0-9]{1,18}")
+_MOST_NAMES, _LONGEST_TEXT = 100_000, 100
 _PIECE_RECORD = 1024  # bytes that the library takes for a piece, whatever it holds: 820 measured
 
 
@@ -107,8 +108,8 @@ class _File:
 
     def updates(self) -> list[str]:
         """Return the names of the updates of a training, in order."""
-        names = [name for name in self._names(self.root) if _number(name) >= 0]
-        return sorted(names, key=_number)
+        names = [name for name in self._names(self.root) if _UPDATE.fullmatch(name)]
+        return sorted(names, key=lambda name: int(name.removeprefix("update_")))
 
     def type_of_rbms(self) -> str | None:
         """Return the type of a training's models, if it is one that is read; None if none is named."""
@@ -131,15 +132,15 @@ class _File:
 
     def within(self, names: Mapping[str, str]) -> dict[str, Any]:
         """Return the arrays of these names that lie in groups, group/array."""
+        wanted = [name.removesuffix(".T") for name in names.values() if "/" in name]
         found = {}
-        for name in names.values():
-            *groups, last = name.removesuffix(".T").split("/")
+        for place in dict.fromkeys(name.rpartition("/")[0] for name in wanted):
             group = self.root
-            for word in groups:
+            for word in place.split("/"):
                 group = self._item(group, word, is_group=True) if word in group else {}
-            if groups and last in group:
-                found["/".join((*groups, last))] = self.contents(group).get(last)
-        return {name: array for name, array in found.items() if array is not None}
+            arrays = self.contents(group)
+            found |= {f"{place}/{name}": array for name, array in arrays.items()}
+        return {name: found[name] for name in wanted if name in found}
 
     def contents(self, group: Any) -> dict[str, Any]:
         """Return the numeric arrays and the short texts directly in a group."""
@@ -195,9 +196,3 @@ class _File:
         if is_group and not isinstance(item, self.h5py.Group):
             raise Refusal(f"{self.path} is damaged: {shown(name)} must be a group.")
         return item
-
-
-def _number(name: str) -> int:
-    digits = name.removeprefix(_PREFIX)
-    is_number = name.startswith(_PREFIX) and digits.isascii() and digits.isdecimal()
-    return int(digits) if is_number and len(digits) <= _MOST_DIGITS else -1

@@ -13,7 +13,15 @@ A layout is recognised by its names in whatever container they lie; other names 
     annealz             weights (hidden, visible, states), visible_bias (visible, states): a softmax RBM
     Salakhutdinov       hidpen (hidden, penultimate) and penbiases besides: a DBM of two hidden layers
 
-Units coupled in pairs have names of their own (`pair_layouts.py`).
+Units coupled in pairs, Ising and Potts models:
+
+    annealz     couplings (units, units)                          fields (units,), or none     Ising
+                couplings (units, units)                          fields (units, states)       Potts
+                couplings (units, states, units, states)          fields (units, states)       Potts
+    adabmDCA    coupling_matrix (units, states, units, states)    bias (units, states)         Potts
+
+`num_states` (one number) makes a Potts model of couplings without fields. `frequencies` (units, states) of
+the states in the data, or `alignment` (rows, units), the data themselves, give a Potts model its base rate.
 
 rbms' energy of Gaussian hidden units is E = -v.b - h.a - v.W h + (D / 2) h.h with D visible units: their
 standard deviation is 1 / sqrt(D). Its Ising units are spins.
@@ -36,11 +44,9 @@ from annealz.models.formats.naming import (
     command,
     guess,
     map_text,
-    named,
     unused_means,
     vector,
 )
-from annealz.models.formats.pair_layouts import PAIRS, coupled_model
 from annealz.models.rbm import RBM
 
 RBMS_TYPES = {
@@ -51,6 +57,8 @@ RBMS_TYPES = {
     "IIRBM": ("spin", "spin"),
 }
 """The types of the visible and hidden units of the models of rbms, where the shapes do not tell them."""
+_PAIRS = (("couplings", "fields"), ("coupling_matrix", "bias"))
+_MOST_STATES = 1000
 _PARTS = ("weights", "hidden_bias", "visible_bias")
 
 
@@ -89,22 +97,16 @@ def read_layout(
     names : what its arrays are called (`naming.py`)
     kind : the type of a model of rbms
     """
-    with named(where):
-        return _read(arrays, where, dict(names or {}), kind)
-
-
-def _read(
-    arrays: Mapping[str, np.ndarray], where: object, names: dict[str, str], kind: str | None
-) -> tuple[AbstractModel, dict[str, Any]]:
+    names = dict(names or {})
     units = RBMS_TYPES[kind] if kind and not names else None
     if set(KINDS) & names.keys():
         units = tuple(names.get(layer, "binary") for layer in KINDS)
     sources = _sources(arrays, {key: name for key, name in names.items() if key not in KINDS})
     parts = {target: _array(arrays, where, name, target) for target, name in sources.items()}
     if "couplings" in parts:
-        return coupled_model({**arrays, **parts}), {}
+        return _coupled_model({**arrays, **parts}), {}
     if "hidpen" in arrays and not names:
-        return _dbm_of(arrays, where), {}
+        return _dbm_of(arrays), {}
     record = {}
     if any(target not in parts for target in _PARTS):
         others = {name for layout in _LAYOUTS[1:] for name in layout.names}
@@ -146,7 +148,7 @@ def _sources(arrays: Mapping[str, np.ndarray], names: Mapping[str, str]) -> dict
     for target in ("visible_means", "scale"):
         if target not in sources and target in arrays and (target != "scale" or names):
             sources[target] = target
-    for couplings, fields in PAIRS:
+    for couplings, fields in _PAIRS:
         if "couplings" not in sources and couplings in arrays:
             sources["couplings"] = couplings
             sources |= {"fields": fields} if fields in arrays and "fields" not in sources else {}
@@ -190,13 +192,11 @@ def _rbm(weights, hidden_bias, visible_bias, parts, units, is_rbms: bool) -> Abs
     return RBM.checked(weights, hidden_bias, visible_bias, None if means is None else vector(means))
 
 
-def _dbm_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
+def _dbm_of(arrays: Mapping[str, np.ndarray]) -> AbstractModel:
     names = ("vishid", "hidpen", "visbiases", "hidbiases", "penbiases")
-    if not arrays.keys() >= set(
-        names
-    ):  # an RBM's names are there too, and mean a part of the model only
+    if not arrays.keys() >= set(names):  # an RBM's names, if there, mean a part of the model only
         raise ValueError(
-            f"{where} holds hidpen, as a DBM does, which needs vishid, hidbiases, visbiases and penbiases "
+            f"it holds hidpen, as a DBM does, which needs vishid, hidbiases, visbiases and penbiases "
             f"too: this one holds {listed(arrays)}."
         )
     if "labpen" in arrays:
@@ -205,6 +205,52 @@ def _dbm_of(arrays: Mapping[str, np.ndarray], where: object) -> AbstractModel:
 
     first, second, *biases = (np.asarray(arrays[name]) for name in names)
     return DBM([first.T, second.T], [vector(bias) for bias in biases])
+
+
+def _coupled_model(arrays: Mapping[str, np.ndarray]) -> AbstractModel:
+    """Return the Ising or Potts model of arrays under annealz's names."""
+    from annealz.models.ising import Ising
+    from annealz.models.potts import Potts
+
+    couplings, fields = arrays["couplings"], arrays.get("fields")
+    num_states = _num_states(arrays)
+    is_matrix = fields is not None and fields.ndim == 2 and 1 not in fields.shape
+    if couplings.ndim != 4 and num_states is None and not is_matrix:
+        if couplings.ndim != 2:
+            raise ValueError(
+                f"couplings must be (units, units) or (units, states, units, states), got shape "
+                f"{shown(couplings.shape)}: this file holds {listed(arrays)}."
+            )
+        return Ising(couplings, None if fields is None else fields.reshape(-1))
+    model = Potts(couplings, num_states, fields)
+    return Potts(couplings, num_states, fields, _frequencies(arrays, *model.fields.shape))
+
+
+def _num_states(arrays: Mapping[str, np.ndarray]) -> int | None:
+    """Return the number of states that a file gives by itself."""
+    if "num_states" not in arrays:
+        return None
+    given = np.asarray(arrays["num_states"])
+    if given.size != 1 or given.dtype.kind not in "iu":
+        raise ValueError(f"num_states must be one whole number, got {shown(given)}.")
+    count = int(given.reshape(()))
+    if count > _MOST_STATES:  # fields of that size would be made
+        raise ValueError(f"num_states of a file must be at most {_MOST_STATES:,}, got {count:,}.")
+    return count
+
+
+def _frequencies(
+    arrays: Mapping[str, np.ndarray], num_units: int, num_states: int
+) -> np.ndarray | None:
+    """Return those of the states in the data, where the file has them."""
+    from annealz.bases.categorical import CategoricalBase
+
+    if "alignment" not in arrays:
+        return arrays.get("frequencies")
+    rows = np.asarray(arrays["alignment"])
+    if rows.ndim != 2 or rows.shape[1] != num_units:
+        raise ValueError(f"alignment must be (rows, {num_units}), got shape {shown(rows.shape)}.")
+    return np.exp(np.asarray(CategoricalBase.from_data(rows, num_states).logits))
 
 
 def _lacks(arrays: Mapping[str, np.ndarray], where: object) -> str:

@@ -16,7 +16,7 @@ from annealz.io.formats import FORMATS
 from annealz.io.reading import open_regular, shown
 from annealz.io.registry import call
 from annealz.models.abstract import AbstractModel
-from annealz.models.formats.naming import MappedFile, named, parse_map
+from annealz.models.formats.naming import MappedFile, parse_map
 from annealz.models.formats.npz import MODEL
 from annealz.models.formats.python_object import (
     is_import_path,
@@ -141,21 +141,31 @@ def load_trajectory(path: str | Path) -> list[RBM]:
     from annealz.models.formats.hdf5 import updates_of
 
     path = Path(path)
-    if not path.is_dir():
-        return [load_binary(path / update)[0] for update in updates_of(path)]
-    members = [file for file in path.glob("*.npz") if file.stem.isdecimal()]
+    if path.is_dir():
+        return [model for _, model in load_series(path)]
+    return [load_binary(path / update)[0] for update in updates_of(path)]
+
+
+def load_series(folder: str | Path) -> list[tuple[int, RBM]]:
+    """Return the models that `annealz train --series` left, as (updates, model) in their order."""
+    members = [file for file in Path(folder).glob("*.npz") if file.stem.isdecimal()]
     if not members:
-        raise InputError(
-            "", f"{path} holds no models along a training", remedy="train with {series}"
-        )
-    return [load_binary(file)[0] for file in sorted(members, key=lambda file: int(file.stem))]
+        raise ValueError(f"{folder} holds no series of models: train with --series.")
+    return [
+        (int(file.stem), load_binary(file)[0])
+        for file in sorted(members, key=lambda file: int(file.stem))
+    ]
 
 
 def _from_file(
     path: Path, part: str | None, names: Mapping[str, str] | None
 ) -> tuple[AbstractModel, dict[str, Any]]:
-    with named(path):
+    try:
         model, meta = _read(path, part, names)
+    except ValueError as error:
+        if str(path) in str(error) or isinstance(error, InputError):
+            raise
+        raise ValueError(f"{path}: {error}") from error
     meta.pop("source", None)  # names code to import, which no file may
     if meta.get("digest") != model.digest:
         meta.pop("exact_log_z", None)

@@ -10,11 +10,10 @@ the visible units, one whose name says that it is of the hidden units, and lengt
 way only. Where they do leave a doubt nothing is read, and the error shows what to type.
 """
 
-import contextlib
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -84,17 +83,6 @@ def map_text(names: Mapping[str, str]) -> str:
 def command(where: object, names: Mapping[str, str]) -> str:
     """Return what to type to read a file so."""
     return repr(shlex.join(["annealz", "estimate", str(where), "--map", map_text(names)]))
-
-
-@contextlib.contextmanager
-def named(where: object) -> Iterator[None]:
-    """Put the file's name before the message of a ValueError that does not have it."""
-    try:
-        yield
-    except ValueError as error:
-        if str(where) in str(error) or isinstance(error, InputError):
-            raise
-        raise ValueError(f"{where}: {error}") from error
 
 
 def guess(

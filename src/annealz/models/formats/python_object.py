@@ -7,6 +7,7 @@ the code of the module, so this is for modules of one's own. The current folder 
 import ast
 import importlib
 import importlib.util
+import operator
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from annealz.core.failures import one_line
 from annealz.io.reading import listed
 from annealz.models.abstract import AbstractModel
 
@@ -21,7 +23,7 @@ _MOST_BYTES = 10**6  # of a module whose names are listed
 
 
 def is_import_path(name: str) -> bool:
-    """Whether it reads like module:name, each made of Python's names, or like file.py:name."""
+    """Check whether it reads like module:name, each made of Python's names, or like file.py:name."""
     module, colon, attribute = name.rpartition(":")
     words = attribute.split(".")
     if not _is_file(module):
@@ -30,7 +32,7 @@ def is_import_path(name: str) -> bool:
 
 
 def module_of(name: str) -> Path | None:
-    """The file of a module in the current folder that is given without the name of a model in it."""
+    """Return the file of a module in the current folder that is given without the name of a model in it."""
     if _is_file(name):
         path = Path(name)
     elif all(word.isidentifier() for word in name.split(".")) and not Path(name).exists():
@@ -41,7 +43,7 @@ def module_of(name: str) -> Path | None:
 
 
 def without_name(name: str, path: Path) -> str:
-    """A sentence for a module without the name of a model; its names are read, and nothing is imported."""
+    """Write a sentence for a module without the name of a model; nothing is imported for it."""
     try:
         source = path.read_bytes()
         tree = ast.parse(source) if len(source) <= _MOST_BYTES else ast.Module([], [])
@@ -53,7 +55,7 @@ def without_name(name: str, path: Path) -> str:
 
 
 def _defined(node: ast.stmt) -> list[str]:
-    """What a statement at the top of a module makes: functions, and names that are assigned."""
+    """Return the functions and assigned names that a statement at the top of a module makes."""
     if isinstance(node, ast.FunctionDef):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else []
@@ -63,24 +65,23 @@ def _defined(node: ast.stmt) -> list[str]:
 
 
 def load_object(name: str) -> AbstractModel:
-    """The model; a ValueError of one sentence says what is wrong."""
+    """Return the model; a ValueError of one sentence says what is wrong."""
     module, _, attribute = name.rpartition(":")
     if _is_file(module) and not Path(module).is_file():
         raise ValueError(f"cannot import the module of {name!r}: there is no file {module}.")
     try:
-        found: Any = _from_file(Path(module)) if _is_file(module) else _from_name(module)
+        found: Any = _imported(module)
     except Exception as error:  # whatever a module may raise
         raise ValueError(f"cannot import the module of {name!r}: {_told(error)}.") from error
-    for word in attribute.split("."):
-        if not hasattr(found, word):
-            raise ValueError(f"{name!r} was not found: {module} has no {attribute}.")
-        found = getattr(found, word)
+    try:
+        found = operator.attrgetter(attribute)(found)
+    except AttributeError:
+        raise ValueError(f"{name!r} was not found: {module} has no {attribute}.") from None
     if callable(found) and not isinstance(found, AbstractModel) and not _is_pymc(found):
         try:
             found = found()
         except Exception as error:
-            told = _told(error).rstrip(".")
-            raise ValueError(f"cannot make a model of {name!r}: {told}.") from error
+            raise ValueError(f"cannot make a model of {name!r}: {_told(error)}.") from error
     if _is_pymc(found):
         from annealz.models.from_pymc import from_pymc
 
@@ -98,19 +99,20 @@ def _is_file(module: str) -> bool:
 
 
 def _is_pymc(thing: Any) -> bool:
-    """Whether it is a PyMC model, without importing PyMC."""
+    """Check whether it is a PyMC model, without importing PyMC."""
     pymc = sys.modules.get("pymc")
     return pymc is not None and isinstance(thing, pymc.Model)
 
 
-def _from_name(module: str) -> ModuleType:
-    with _searched(Path.cwd()):
-        return importlib.import_module(module)
+def _imported(name: str) -> ModuleType:
+    """Import a module, or a file as Python runs it: what lies beside it can be imported, too.
 
-
-def _from_file(path: Path) -> ModuleType:
-    """As Python runs a file: what lies beside it can be imported, and its name hides no other module."""
-    path = path.resolve()
+    The name of a file hides no other module.
+    """
+    if not _is_file(name):
+        with _searched(Path.cwd()):
+            return importlib.import_module(name)
+    path = Path(name).resolve()
     name = f"annealz_file_{path.stem}"
     known = sys.modules.get(name)
     if known is not None and known.__file__ == str(path):
@@ -131,19 +133,13 @@ def _from_file(path: Path) -> ModuleType:
 
 @contextmanager
 def _searched(folder: Path) -> Iterator[None]:
-    """Modules of this folder are found first."""
-    here = str(folder)
-    added = here not in sys.path
-    if added:
-        sys.path.insert(0, here)
+    """Put the modules of this folder first."""
+    sys.path.insert(0, str(folder))
     try:
         yield
     finally:
-        if added:
-            sys.path.remove(here)
+        sys.path.remove(str(folder))
 
 
 def _told(error: Exception) -> str:
-    if isinstance(error, ImportError):
-        return str(error)
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"
+    return str(error) if isinstance(error, ImportError) else one_line(error)

@@ -1,1 +1,1 @@
-"""Priors as exact bases: of SciPy's and NumPyro's distributions, and of transforms of the unit cube."""
+"""Priors: pytrees of distributions of SciPy and NumPyro, and transforms of the unit cube."""

@@ -5,6 +5,7 @@
 Where all coordinates are standard normal the base is that Gaussian, else a PriorBase.
 """
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -14,57 +15,72 @@ import numpy as np
 from annealz.bases.abstract import AbstractBase
 from annealz.bases.gaussian import GaussianBase
 from annealz.bases.prior import PriorBase
-from annealz.models.layout import Layout
-from annealz.models.parameters import Parameters
-from annealz.models.priors.numpyro_variable import is_numpyro, numpyro_variable
+from annealz.models.layout import Layout, Parameters
 from annealz.models.priors.scipy_variable import is_scipy, scipy_variable
-from annealz.models.priors.variable import Variable
+from annealz.models.priors.variable import NUM_STARTS, Variable, is_numpyro, numpyro_variable
 
 
 def normal_base(dim: int) -> GaussianBase:
-    """Standard normal coordinates, as a prior."""
+    """Return the base of standard normal coordinates, as a prior."""
     plain = GaussianBase.standard(dim)
     return GaussianBase(plain.mean, plain.scale, "prior")
 
 
 class JointPrior:
-    """Of a pytree of distributions of SciPy and NumPyro."""
+    """The prior of a pytree of distributions of SciPy and NumPyro."""
+
+    is_traced = True
+    """Whether JAX computes the parameters, so that gradients pass."""
 
     def __init__(self, prior: Any):
-        leaves, structure = jax.tree_util.tree_flatten_with_path(prior, is_leaf=_is_distribution)
-        names = tuple(
-            jax.tree_util.keystr(path, simple=True, separator=".") or "x" for path, _ in leaves
-        )
+        layout = Layout.of(prior, is_leaf=lambda leaf: is_scipy(leaf) or is_numpyro(leaf))
+        leaves = layout.structure.flatten_up_to(prior)
         if not leaves:
             raise ValueError("prior must hold at least one distribution, got none.")
-        self.variables = tuple(
-            _variable(name, given) for name, (_, given) in zip(names, leaves, strict=True)
-        )
-        self.layout = Layout(structure, tuple(v.shape for v in self.variables), names)
+        self.variables = tuple(map(_variable, layout.names, leaves))
+        self.layout = dataclasses.replace(layout, shapes=tuple(v.shape for v in self.variables))
         self.dim = sum(variable.size for variable in self.variables)
+        self.takes = f"the values of {', '.join(layout.names)}"
 
     def _parts(self, x: Any) -> list[Any]:
-        ends = np.cumsum([variable.size for variable in self.variables])[:-1]
-        starts = [0, *ends.tolist()]
+        ends = np.cumsum([variable.size for variable in self.variables])
         return [
-            x[..., start : start + variable.size]
-            for start, variable in zip(starts, self.variables, strict=True)
+            x[..., end - variable.size : end]
+            for end, variable in zip(ends.tolist(), self.variables, strict=True)
         ]
 
     def values(self, x: Any) -> Any:
-        """The pytree of parameters at x (dim,)."""
+        """Return the pytree of parameters at x (dim,)."""
         pairs = zip(self.variables, self._parts(x), strict=True)
         return jax.tree.unflatten(self.layout.structure, [v.value(part) for v, part in pairs])
 
     def log_density(self, x: Any) -> Any:
-        """log of the normalised density of the coordinates x (dim,)."""
+        """Return the log of the normalised density of the coordinates x (dim,)."""
         pairs = zip(self.variables, self._parts(x), strict=True)
         return sum((v.log_density(part) for v, part in pairs), jnp.float32(0))
 
     def draw(self, key: Any) -> Any:
-        """Coordinates (dim,) drawn from the prior."""
+        """Return coordinates (dim,) drawn from the prior."""
         keys = jax.random.split(key, len(self.variables))
         return jnp.concatenate([v.draw(keys[i]) for i, v in enumerate(self.variables)])
+
+    def starts(self) -> np.ndarray:
+        """Return coordinates (points, dim) of some draws."""
+        keys = jax.random.split(jax.random.key(0), NUM_STARTS)
+        return np.asarray(jax.jit(jax.vmap(self.draw))(keys))
+
+    def flat_values(self, x: Any) -> Any:
+        """Return all parameters at x (dim,) in one vector."""
+        return jnp.concatenate([jnp.ravel(value) for value in jax.tree.leaves(self.values(x))])
+
+    def to_host(self) -> tuple[Any, Any]:
+        """Return how rows become arguments of a NumPy function: in JAX, and then on the host."""
+        return self.flat_values, self.layout.split
+
+    def point(self) -> Any:
+        """Return the parameters of one draw, with an axis of points in front."""
+        flat = np.asarray(jax.jit(self.flat_values)(self.starts()[0]), np.float64)
+        return self.layout.split(flat[None])
 
     @property
     def base(self) -> AbstractBase:
@@ -88,10 +104,6 @@ class JointPrior:
 
         has_inverse = all(variable.coordinates is not None for variable in self.variables)
         return Parameters(self.layout.names, constrain, unconstrain if has_inverse else None)
-
-
-def _is_distribution(given: Any) -> bool:
-    return is_scipy(given) or is_numpyro(given)
 
 
 def _variable(name: str, given: Any) -> Variable:

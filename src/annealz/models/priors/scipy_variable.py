@@ -1,14 +1,15 @@
 """A parameter under a frozen distribution of SciPy.
 
-By default x = F^-1(Phi(z)) with z standard normal: in closed form where JAX has one (`quantiles.py`), else
-SciPy's own `ppf` on the host, in float64, with the derivative
+By default x = F^-1(Phi(z)) with z standard normal: in closed form where JAX has one (`scipy_families.py`),
+else SciPy's own `ppf` on the host, in float64, with the derivative
 
     dx/dz = phi(z) / p(x)
 
 so that gradients of the likelihood pass through it. Gamma, beta and t variables have coordinates of
-their own (`densities.py`). A multivariate normal is m + L z, L L^T its covariance.
+their own. A multivariate normal is m + L z, L L^T its covariance.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,20 +18,19 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from annealz.core.failures import call_on_host
-from annealz.models.priors.densities import DENSITIES, Law
-from annealz.models.priors.quantiles import QUANTILES
+from annealz.models.priors.scipy_families import DENSITIES, QUANTILES, Law
 from annealz.models.priors.variable import Variable
 
 _LEAST, _MOST = np.finfo(float).tiny, 1 - np.finfo(float).epsneg  # of a probability in float64
 
 
 def is_scipy(given: Any) -> bool:
-    """Whether it is one of SciPy's distributions, frozen or not."""
+    """Check whether it is one of SciPy's distributions, frozen or not."""
     return type(given).__module__.startswith("scipy.stats")
 
 
 def scipy_variable(name: str, given: Any) -> Variable:
-    """The parameter of this name under SciPy's distribution; a ValueError where it has no density."""
+    """Return the parameter of this name under a distribution of SciPy with a density."""
     kind = type(given).__name__
     from scipy import stats
 
@@ -57,17 +57,13 @@ def scipy_variable(name: str, given: Any) -> Variable:
     if family in DENSITIES:
         return _by_density(DENSITIES[family], value.shape, shapes, loc, scale)
     if family in QUANTILES:
-        return _by_quantile(family, given, value.shape, shapes, loc, scale)
+        quantile, shape = QUANTILES[family], value.shape
+        return _of_normal(
+            given,
+            shape,
+            lambda z: (loc + scale * quantile(z.reshape(shape), *shapes)).astype(z.dtype),
+        )
     return _by_callback(given, value.shape)
-
-
-def _by_quantile(family: str, given, shape, shapes, loc, scale) -> Variable:
-    quantile, size = QUANTILES[family], int(np.prod(shape))
-
-    def value(z):
-        return (loc + scale * quantile(z.reshape(shape), *shapes)).astype(z.dtype)
-
-    return Variable(shape, size, value, lambda x: _normal_scores(given, x, size))
 
 
 def _by_density(law: Law, shape, shapes, loc, scale) -> Variable:
@@ -89,7 +85,7 @@ def _by_density(law: Law, shape, shapes, loc, scale) -> Variable:
 
 
 def _by_callback(given: Any, shape: tuple[int, ...]) -> Variable:
-    size, on_host = int(np.prod(shape)), _OnHost(given, shape)
+    on_host = _OnHost(given, shape)
 
     @jax.custom_jvp
     def quantile(z):
@@ -100,13 +96,10 @@ def _by_callback(given: Any, shape: tuple[int, ...]) -> Variable:
         (z,), (dz,) = primals, tangents
         x = quantile(z)
         log_phi = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
-        return x, jnp.exp(log_phi - on_host(on_host.log_density, x)) * dz
+        return x, (jnp.exp(log_phi - on_host(on_host.log_density, x)) * dz).astype(x.dtype)
 
-    return Variable(
-        shape,
-        size,
-        lambda z: quantile(z.astype(jnp.float32).reshape(shape)).astype(z.dtype),
-        lambda x: _normal_scores(given, x, size),
+    return _of_normal(
+        given, shape, lambda z: quantile(z.astype(jnp.float32).reshape(shape)).astype(z.dtype)
     )
 
 
@@ -139,6 +132,7 @@ class _OnHost:
 
 
 def _multivariate_normal(given: Any) -> Variable:
+    """Return the parameter m + L z."""
     mean, covariance = np.asarray(given.mean, np.float64), np.asarray(given.cov_object.covariance)
     try:
         scale = np.linalg.cholesky(covariance)
@@ -147,10 +141,9 @@ def _multivariate_normal(given: Any) -> Variable:
             "the covariance of a multivariate normal prior must be positive definite: one that is "
             "singular has no density."
         ) from None
-    size = mean.size
     return Variable(
         mean.shape,
-        size,
+        mean.size,
         lambda z: (mean + jnp.matmul(scale, z, precision=jax.lax.Precision.HIGHEST)).astype(
             z.dtype
         ),
@@ -158,12 +151,17 @@ def _multivariate_normal(given: Any) -> Variable:
     )
 
 
-def _normal_scores(given: Any, x: Any, size: int) -> np.ndarray:
-    """z of x, from the tail that x lies in."""
-    x = np.asarray(x, np.float64)
-    above = getattr(given, "sf", None) or given.ccdf
-    low, high = given.cdf(x), above(x)
-    return np.where(low < 0.5, ndtri(low), -ndtri(high)).reshape(-1, size)
+def _of_normal(given: Any, shape: tuple[int, ...], value: Callable[[Any], Any]) -> Variable:
+    """Return the parameter of standard normal coordinates, which are found from the tail of its value."""
+    size = int(np.prod(shape))
+
+    def coordinates(x):
+        x = np.asarray(x, np.float64)
+        above = getattr(given, "sf", None) or given.ccdf
+        low, high = given.cdf(x), above(x)
+        return np.where(low < 0.5, ndtri(low), -ndtri(high)).reshape(-1, size)
+
+    return Variable(shape, size, value, coordinates)
 
 
 def _ppf(given: Any) -> Any:
@@ -175,7 +173,7 @@ def _family(given: Any) -> str:
 
 
 def _parsed(given: Any) -> tuple[tuple, Any, Any]:
-    """Shapes, location and scale, as NumPy arrays."""
+    """Return shapes, location and scale, as NumPy arrays."""
     if not hasattr(given, "dist"):
         return (), 0.0, 1.0
     shapes, loc, scale = given.dist._parse_args(*given.args, **given.kwds)

@@ -25,7 +25,7 @@ from scipy.special import bdtr, ndtr
 from annealz.bases.warp import Warp, knots
 from annealz.core.arrays import on_device
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.models.functions.warped import WarpedFunction
+from annealz.models.functions import WarpedFunction
 from annealz.models.log_density import LogDensity
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.population import Sample

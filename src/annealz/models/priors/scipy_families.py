@@ -1,21 +1,65 @@
-"""Distributions without a quantile function in JAX, by the logarithm of their variable.
+"""Families of SciPy in JAX: by the quantile function, or by the logarithm of the variable.
+
+    x = F^-1(Phi(z)),  z standard normal        1 - Phi(z) = Phi(-z)
+
+exact in both tails: neither is computed from the difference of two numbers near 1. Families without a
+quantile function in JAX have coordinates y of their own; draws of them are exact, from log gamma variables:
 
     gamma       x = e^y           log p(y) = a y - e^y - log Gamma(a)
     invgamma    x = e^-y          y as above
     beta        x = 1/(1 + e^-y)  log p(y) = a log x + b log(1 - x) - log B(a, b)     y = log g_a - log g_b
     t           x                 log p(x) of SciPy's
 
-The standard forms of SciPy's families; draws of y are exact, from log gamma variables.
+These are the standard forms, location 0 and scale 1. The shapes are SciPy's.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaln
+from jax.scipy.special import gammaln, log_ndtr, ndtr, ndtri
 from jaxtyping import Array
+
+
+def _cauchy(z):
+    return jnp.sign(z) / jnp.tan(jnp.pi * ndtr(-jnp.abs(z)))
+
+
+def _laplace(z):
+    tail = -log_ndtr(-jnp.abs(z)) - jnp.log(2.0)
+    return jnp.sign(z) * tail
+
+
+def _truncnorm(z, a, b):
+    """Compute from the side on which the truncated law has its smaller probabilities."""
+    a, b = jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32)
+    is_right = a > 0
+    low, high = jnp.where(is_right, -b, a), jnp.where(is_right, -a, b)
+    u = ndtr(jnp.where(is_right, -z, z))
+    x = ndtri(ndtr(low) + u * (ndtr(high) - ndtr(low)))
+    return jnp.clip(jnp.where(is_right, -x, x), a, b)
+
+
+QUANTILES: dict[str, Callable[..., Any]] = {
+    "norm": lambda z: z,
+    "uniform": lambda z: ndtr(z),
+    "expon": lambda z: -log_ndtr(-z),
+    "halfnorm": lambda z: -ndtri(ndtr(-z) / 2),
+    "lognorm": lambda z, s: jnp.exp(s * z),
+    "cauchy": _cauchy,
+    "halfcauchy": lambda z: 1 / jnp.tan(jnp.pi / 2 * ndtr(-z)),
+    "laplace": _laplace,
+    "logistic": lambda z: log_ndtr(z) - log_ndtr(-z),
+    "gumbel_r": lambda z: -jnp.log(-log_ndtr(z)),
+    "gumbel_l": lambda z: jnp.log(-log_ndtr(-z)),
+    "weibull_min": lambda z, c: (-log_ndtr(-z)) ** (1 / c),
+    "pareto": lambda z, b: jnp.exp(-log_ndtr(-z) / b),
+    "loguniform": lambda z, a, b: jnp.exp(jnp.log(a) + ndtr(z) * (jnp.log(b) - jnp.log(a))),
+    "reciprocal": lambda z, a, b: jnp.exp(jnp.log(a) + ndtr(z) * (jnp.log(b) - jnp.log(a))),
+    "truncnorm": _truncnorm,
+}
 
 
 class Law(NamedTuple):

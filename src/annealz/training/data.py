@@ -1,6 +1,7 @@
 """Data by name: `mnist` (its training split), `mnist-test`, or a file; what it was, to be read again.
 
-The digest is that of the values as training sees them, float32 in [0, 1] with their shape.
+A file is .npy, .npz with one array, or IDX; its bytes become intensities in [0, 1]. The digest is that of
+the values as training sees them, float32 in [0, 1] with their shape.
 """
 
 import dataclasses
@@ -16,11 +17,14 @@ import numpy as np
 from annealz.core.arrays import on_device
 from annealz.core.errors import InputError
 from annealz.core.random import Stream, derive_seed
+from annealz.io.archive import load_archive, load_npy
 from annealz.io.records import TypedRecord, line, one_of, optional, text
-from annealz.training.data.array import read_data
-from annealz.training.data.mnist import load_mnist
+from annealz.training.fasta import read_fasta as read_fasta
+from annealz.training.mnist import load_mnist as load_mnist
+from annealz.training.mnist import read_idx as read_idx
 
 _ROWS = 4096  # at a time
+_ITEM = 4  # bytes of a value as float32
 _SPLITS = {"mnist": "train", "mnist-train": "train", "mnist-test": "test"}
 
 
@@ -59,6 +63,36 @@ class DataSource(TypedRecord):
     def examples(self) -> np.ndarray:
         """Return the rows as zeros and ones: intensities are drawn once, always by the same coins."""
         return binarise(self.rows(), derive_seed(0, "likelihood"))
+
+
+def read_data(path: str | Path) -> np.ndarray:
+    """Return rows of data (rows, units), or means (units,), as float32."""
+    array = read_array(path)
+    scale = 255 if array.dtype == np.uint8 and array.max(initial=0) > 1 else 1
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+        array = array.astype(np.float32)
+        array /= scale
+    return array.reshape(len(array), int(np.prod(array.shape[1:]))) if array.ndim > 2 else array
+
+
+def read_array(path: str | Path) -> np.ndarray:
+    """Return the numbers of a file as they are."""
+    path = Path(path)
+    if not path.exists() or path.is_dir():
+        what = f"{path} is a folder: give a file." if path.is_dir() else f"no data file {path}."
+        raise ValueError(what)
+    if path.suffix == ".npz":
+        arrays, _ = load_archive(path, need_checksum=False, item_size=_ITEM)
+        if len(arrays) != 1:
+            raise ValueError(f"{path} holds {len(arrays)} arrays: give a file of one.")
+        (array,) = arrays.values()
+    elif path.suffix == ".npy":
+        array = load_npy(path, item_size=_ITEM)
+    else:
+        array = read_idx(path, item_size=_ITEM)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{path} must hold real numbers, got dtype {array.dtype}.")
+    return array
 
 
 def check_rows(data: np.ndarray, name: str = "data", *, are_intensities: bool = True) -> np.ndarray:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annealz.io.reading import Budget, Refusal, open_regular, shown
+from annealz.models.formats.adabmdca import ALPHABETS
 
-ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
 _ENDINGS = (".fasta", ".fa", ".faa", ".fna", ".fas", ".afa", ".a2m", ".a3m")
 _MARK = b">"
 _LETTER_BYTES = 5  # of a letter: itself, and as float32
@@ -33,7 +33,7 @@ class Sequences(NamedTuple):
 
 
 def is_fasta(path: str | Path) -> bool:
-    """Whether a file is one by its ending or by its first byte."""
+    """Check whether a file is one by its ending or by its first byte."""
     path = Path(path)
     if str(path).lower().removesuffix(".gz").endswith(_ENDINGS):
         return True
@@ -46,7 +46,7 @@ def is_fasta(path: str | Path) -> bool:
 def read_fasta(
     path: str | Path, num_states: int | None = None, alphabet: str | None = None
 ) -> Sequences:
-    """The sequences of a file.
+    """Return the sequences of a file.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def read_fasta(
 
 
 def _records(path: str | Path) -> tuple[list[str], list[bytes]]:
-    """Names and letters of every record."""
+    """Return names and letters of every record."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         Budget(path).take("its letters", (size,), _LETTER_BYTES)
@@ -105,7 +105,7 @@ def _records(path: str | Path) -> tuple[list[str], list[bytes]]:
 
 
 def _alphabet(given: str | None, num_states: int | None, letters: bytes) -> str:
-    """The letters in the order of their states, if they are as many as the model has."""
+    """Return the letters in the order of their states, if they are as many as the model has."""
     if given is None:
         known = {21: "protein", 5: "dna" if b"T" in letters and b"U" not in letters else "rna"}
         if num_states not in known:

@@ -1,1 +1,0 @@
-"""Functions of one position that users write: in JAX, or in NumPy."""
