@@ -184,3 +184,31 @@ def test_of_several_processes_in_one_folder_one_runs(tmp_path: Path):
     kept = resume(tmp_path / "run")
     assert (kept.log_z, kept.seed) == (result["log_z"], result["seed"])
     assert not (tmp_path / "run" / ".lock").exists()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("JAX_PLATFORMS", "nonsense", "no device to compute on with JAX_PLATFORMS=nonsense"),
+        ("JAX_PLATFORMS", "cuda", "no device to compute on with JAX_PLATFORMS=cuda"),
+        ("JAX_TRANSFER_GUARD", "disallow", "JAX_TRANSFER_GUARD forbids transfers"),
+        ("PYTHONOPTIMIZE", "2", "PYTHONOPTIMIZE=2 and python -OO remove docstrings"),
+    ],
+)
+def test_settings_that_cannot_work_are_one_sentence(variable: str, value: str, words: str):
+    ended = subprocess.run(
+        [*COMMAND, "--steps", "20"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, variable: value},
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert words in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_closed_output_is_one_sentence():
+    command = f"exec {sys.executable} -m annealz estimate --steps 20 >&-"
+    ended = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("annealz: standard output is closed")

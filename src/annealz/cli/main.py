@@ -61,6 +61,12 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
+    if sys.stdout is None:
+        sys.exit(
+            _fail("standard output is closed: send it to /dev/null if nobody reads the result.")
+        )
     speak_plainly()
     if arguments is None:
         answer_signals()
@@ -73,6 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit status."""
+    if sys.flags.optimize > 1:
+        return _fail(
+            "PYTHONOPTIMIZE=2 and python -OO remove docstrings, which help and arviz-stats need: unset it."
+        )
     try:
         status = int(_group()(arguments, prog_name="annealz", standalone_mode=False) or 0)
         sys.stdout.flush()
@@ -94,9 +104,28 @@ def _refused(error: BaseException) -> int:
         return _fail(str(error))
     usage = getattr(error, "format_message", None)  # typer's usage errors
     if usage is None:
-        raise error
+        problem = _problem_of_settings(error)
+        if problem is None:
+            raise error
+        return _fail(problem)
     command = getattr(getattr(error, "ctx", None), "command_path", "annealz")
     return _fail(f"{usage().rstrip('.')}: see '{command} --help'.") if usage() else 0
+
+
+def _problem_of_settings(error: BaseException) -> str | None:
+    """Return which setting of JAX explains an error, if one does."""
+    if "Disallowed" in str(error) and "transfer" in str(error):
+        return "JAX_TRANSFER_GUARD forbids transfers to and from devices, which annealz needs: unset it."
+    if "jax" not in sys.modules:
+        return None
+    import jax
+
+    try:
+        jax.devices()
+    except Exception:
+        platforms = os.environ.get("JAX_PLATFORMS")
+        return f"JAX has no device to compute on with JAX_PLATFORMS={platforms}: name others, or unset it."
+    return None
 
 
 @functools.cache
