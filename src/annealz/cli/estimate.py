@@ -19,7 +19,7 @@ from annealz.cli.options import (
     request_options,
     shared,
 )
-from annealz.cli.run import chains_of, drop_scratch, end, open_client, resume_run, run_estimate
+from annealz.cli.run import open_session
 from annealz.cli.show import check_outputs, with_log10
 from annealz.core.errors import InputError
 from annealz.methods.annealing.request import AnnealingRequest
@@ -51,11 +51,10 @@ def estimate(options: Options) -> None:
 
     check_outputs(options)
     model = _with_evidence(MappedFile.of(options.model, options.map), options)
-    with open_client(options) as client:
-        result, store = run_estimate(options, client, model=model)
-    sheet = result.sheet()
-    sheet = with_log10(sheet) if options.log10 else sheet
-    end(options, sheet, [(result, store)], sheet.next_command)
+    with open_session(options) as session:
+        sheet = session.estimate(model=model).sheet()
+        sheet = with_log10(sheet) if options.log10 else sheet
+        session.end(sheet, sheet.next_command)
 
 
 def _with_evidence(model: str, options: Options) -> str:
@@ -114,25 +113,18 @@ def evidence(options: Options) -> None:
     if len(models) > 1 and (options.plot is not None or options.report is not None):
         raise ValueError("--plot and --report are of one model: leave them out, or give one model.")
     check_outputs(options)
-    results: list[tuple[Any, Any]] = []
-    try:
-        with open_client(options) as client:
-            for i, (model, name) in enumerate(zip(models, names, strict=True)):
-                if len(models) > 1 and not options.quiet:
-                    print(f"annealz: {model}, {i + 1} of {len(models)}", file=sys.stderr)
-                folder = out if out is None or len(models) == 1 else out / name
-                changes = {"model": model, "out": folder, "seed": options.seed + i}
-                results.append(run_estimate(options, client, **changes))
-    except BaseException:
-        for _, store in results:  # which nobody will read
-            drop_scratch(store)
-        raise
-    if len(results) == 1:
-        sheet = _with_posterior(results[0][0])
-        end(options, sheet, results, sheet.next_command)
-        return
-    estimates = dict(zip(names, (result for result, _ in results), strict=True))
-    end(options, _sheet_of_several(estimates), results)
+    with open_session(options) as session:
+        results: dict[str, Any] = {}
+        for i, (model, name) in enumerate(zip(models, names, strict=True)):
+            if len(models) > 1 and not options.quiet:
+                print(f"annealz: {model}, {i + 1} of {len(models)}", file=sys.stderr)
+            folder = out if out is None or len(models) == 1 else out / name
+            results[name] = session.estimate(model=model, out=folder, seed=options.seed + i)
+        if len(models) > 1:
+            session.end(_sheet_of_several(results))
+        else:
+            sheet = _with_posterior(results[names[0]])
+            session.end(sheet, sheet.next_command)
 
 
 def _with_posterior(estimate: Any) -> Sheet:
@@ -186,15 +178,10 @@ def entropy(options: Options) -> None:
 
     check_outputs(options)
     model = None if options.run is None else load_model(options.model)
-    with open_client(options) as client:
-        estimate, store = chains_of(options, client, model, resuming_command(options))
-    try:
-        sheet = estimate.entropy().sheet()
-    except ValueError:
-        drop_scratch(store)
-        raise
-    again = estimate.sheet().next_command if options.run is None else None
-    end(options, sheet, [(estimate, store)], again)
+    with open_session(options, resuming_command(options)) as session:
+        estimate = session.chains_of(model)
+        again = estimate.sheet().next_command if options.run is None else None
+        session.end(estimate.entropy().sheet(), again)
 
 
 def resuming_command(options: Options) -> str:
@@ -235,9 +222,8 @@ def resume(options: Options) -> None:
     check_outputs(options)
     store.record()  # a folder that cannot be resumed is refused before workers start
     model = None if options.model is None else load_model(options.model)
-    with open_client(options) as client:
-        result, store = resume_run(options.folder, options, client, model)
-    end(options, result.sheet(), [(result, store)])
+    with open_session(options) as session:
+        session.end(session.resumed(options.folder, model).sheet())
 
 
 @command(

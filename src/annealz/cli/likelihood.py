@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from annealz.cli.estimate import resuming_command
 from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
-from annealz.cli.progress import show_progress
-from annealz.cli.run import (
-    chains_of,
-    drop_scratch,
-    exit_if_unreliable,
-    interrupted,
-    open_client,
-    settle,
-)
+from annealz.cli.run import open_session
 from annealz.cli.show import show_sheet
 from annealz.core import interrupts
 from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
-from annealz.io.files import write_atomic
+from annealz.io.files import check_file, write_atomic, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,32 +75,23 @@ def likelihood(options: Options) -> None:
     if options.per_example is not None:
         _check_table(options.per_example, options.force)
     examples = read_examples(data, model, alphabet=options.alphabet, mnist=options.mnist)
-    go_on = resuming_command(options)
-    with open_client(options) as client:
-        estimate, store = chains_of(options, client, model, go_on)
-    try:
-        is_quiet = options.quiet or not options.conservative
-        with interrupts.awaiting(), show_progress(is_quiet) as progress:
+    with open_session(options, resuming_command(options)) as session:
+        estimate = session.chains_of(model)
+        with session.ending():
             result = log_likelihood(
                 model,
                 examples.rows,
                 estimate=estimate,
                 conservative=options.conservative,
                 data_name=examples.name,
-                on_progress=progress,
+                progress=options.conservative and not options.quiet,
             )
             interrupts.check()
-        sheet = result.sheet()
-        show_sheet(sheet, options.as_json)
-        if options.per_example is not None:
-            _save_table(result.log_likelihoods, options.per_example, examples.labels)
-    except KeyboardInterrupt:
-        raise interrupted(store, go_on, is_kept=store is not None) from None
-    except ValueError:
-        drop_scratch(store)
-        raise
-    settle((estimate, store))
-    exit_if_unreliable(options, sheet)
+            sheet = result.sheet()
+            show_sheet(sheet, options.as_json)
+            if options.per_example is not None:
+                _save_table(result.log_likelihoods, options.per_example, examples.labels)
+        session.settle(sheet)
 
 
 def _default_data(model: str, meta: dict[str, Any]) -> str:
@@ -121,10 +104,7 @@ def _default_data(model: str, meta: dict[str, Any]) -> str:
 
 def _check_table(path: Path, force: bool) -> None:
     """Refuse a file that could not be written, before the work is done."""
-    if path.suffix not in _TABLES:
-        raise ValueError(f"the file {path} must end in one of {', '.join(_TABLES)}.")
-    if not path.parent.is_dir():
-        raise ValueError(f"the file {path} is to go to a folder that does not exist.")
+    check_file(path, "file", _TABLES)
     if path.exists() and not force:
         raise InputError(
             "per_example",
@@ -148,7 +128,5 @@ def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None) 
         for i, value in enumerate(values.tolist()):
             writer.writerow([i, repr(value), *([] if labels is None else [labels[i]])])
         content = text.getvalue()
-    try:
+    with writing(str(path)):
         write_atomic(path, content)
-    except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror or error}.") from error

@@ -1,7 +1,11 @@
-"""The options of commands: those of requests from their fields, and those that say where and how.
+"""The commands and their options: those of requests from their fields, and those that say where and how.
 
-A command is a function of one namespace that holds the values of its options. `help.py` fills in what
-stands in braces.
+A command is a function of one namespace that holds the values of its options. Its help is filled in when
+it is shown, so that other commands do not wait for it:
+
+    {schedules} {compared}    names, all of them and those that `compare` takes by default
+    {rules}                   every schedule with its description, a line each
+    {suffixes}                endings of model files
 """
 
 import dataclasses
@@ -14,11 +18,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperArgument
+from rich.markup import escape
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from annealz.core.errors import InputError
 from annealz.core.names import BASES, DEFAULT_MODEL, KERNELS, MARGINALS, METHODS, packaged_models
 from annealz.diagnostics.findings import in_options, option_of
+from annealz.io.formats import FORMATS, suffixes
 from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.exchange.request import ExchangeRequest
@@ -28,17 +34,53 @@ Options = types.SimpleNamespace
 """The values of the options of a command, by name."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Command:
-    """What typer makes a command of."""
-
-    function: Callable[..., None]
-    epilog: str
+def _rules() -> str:
+    lines = [f"{rule.name}: {rule.description}" for rule in SCHEDULES.usable()]
+    return "\n".join([*lines, *SCHEDULES.refusals()])
 
 
-COMMANDS: list[_Command] = []
-"""All commands, in the order of the help."""
+_WORDS = {
+    "{schedules}": lambda: ", ".join(SCHEDULES.names()),
+    "{compared}": lambda: ", ".join(SCHEDULES.compared()),
+    "{rules}": _rules,
+    "{suffixes}": lambda: suffixes(FORMATS.usable()),
+}
 
+
+def _filled(text: str | None) -> str | None:
+    for word, value in _WORDS.items():
+        if text and word in text:
+            text = text.replace(word, escape(value()))
+    return text
+
+
+class _Help:
+    """Help whose words are filled in; flags, which take no value, show no type."""
+
+    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
+        self.epilog = _filled(self.epilog)
+        for param in self.get_params(ctx):
+            param.help = _filled(getattr(param, "help", None))
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        super().format_help(ctx, formatter)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _Group(_Help, TyperGroup):
+    pass
+
+
+class _Command(_Help, TyperCommand):
+    pass
+
+
+app = typer.Typer(
+    cls=_Group,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Log partition functions by annealed importance sampling.",
+    epilog="See 'annealz COMMAND --help' for the options of a command, with examples.",
+)
 _REQUESTS = (AnnealingRequest, ExchangeRequest, NestedRequest)
 _NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "schedule": SCHEDULES.names,
@@ -69,7 +111,7 @@ def command(
         run.__signature__ = inspect.Signature(names)  # pyright: ignore[reportFunctionMemberAccess]
         run.__annotations__ = {one.name: one.annotation for one in names}
         run.__name__, run.__doc__ = function.__name__, function.__doc__
-        COMMANDS.append(_Command(run, f"Examples:\n\n{lines}{more}"))
+        app.command(cls=_Command, epilog=f"Examples:\n\n{lines}{more}")(run)
         return function
 
     return register

@@ -16,8 +16,7 @@ import platformdirs
 import typer
 
 from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
-from annealz.cli.progress import show_labelled_progress, show_progress, show_training
-from annealz.cli.run import interrupted, open_client
+from annealz.cli.run import interrupted, open_client, read_data
 from annealz.cli.show import (
     check_outputs,
     check_plot,
@@ -29,6 +28,8 @@ from annealz.cli.show import (
     show_table,
 )
 from annealz.core.names import ALGORITHMS, packaged_models
+from annealz.io.files import writing
+from annealz.views.progress import live_report, training_report
 
 _EXTRAS = {  # package: what it is for
     "h5py": "HDF5 files",
@@ -69,7 +70,7 @@ def compare(options: Options) -> None:
 
     check_outputs(options)
     names = options.schedules
-    with open_client(options) as client, show_labelled_progress(options.quiet) as progress:
+    with open_client(options) as client:
         result = compare_schedules(
             MappedFile.of(options.model, options.map),
             schedules=None if names is None else [n.strip() for n in names.split(",") if n.strip()],
@@ -77,10 +78,10 @@ def compare(options: Options) -> None:
             num_chains=options.num_chains,
             num_replicates=options.num_replicates,
             base=options.base,
-            data=_read_data(options.data),
+            data=read_data(options.data),
             seed=options.seed,
             client=client,
-            on_progress=progress,
+            progress=not options.quiet,
         )
     show_sheet(result.sheet(), options.as_json)
     if options.plot is None and not options.as_json:
@@ -88,14 +89,6 @@ def compare(options: Options) -> None:
     save_pages(options, result)
     if not options.as_json:
         print(f"figure: {options.plot}")
-
-
-def _read_data(file: Path | None) -> Any:
-    if file is None:
-        return None
-    from annealz.training.data.array import read_data
-
-    return read_data(file)
 
 
 @command(
@@ -140,12 +133,12 @@ def schedule(options: Options) -> None:
     chosen = choose_problem(
         MappedFile.of(options.model, options.map),
         base=options.base,
-        data=_read_data(options.data),
+        data=read_data(options.data),
         marginal=options.marginal,
     )
     num_steps = check_schedule(name, options.num_steps)
     sizes = {"num_chains": options.num_chains, "seed": seed}
-    with show_progress(options.quiet) as progress:
+    with live_report(is_quiet=options.quiet) as progress:
         problem = chosen.prepared(num_steps=num_steps, on_progress=progress, **sizes)
         made = plan_schedule(
             name,
@@ -155,10 +148,8 @@ def schedule(options: Options) -> None:
             on_progress=progress,
             **sizes,
         )
-    try:
+    with writing(f"the schedule {out}"):
         made.save(out)
-    except OSError as error:
-        raise ValueError(f"cannot write the schedule {out}: {error.strerror or error}.") from error
     save_figure(made.plot().figure, picture)
     print(f"{made.name}, {made.num_steps:,} steps: {out}, {picture}")
     report = made.provenance
@@ -239,10 +230,10 @@ def resume_training(options: Options) -> None:
 
 def _train(work: Callable[[Any], Any], store: Any, options: Options) -> None:
     try:
-        with show_training(options.quiet) as progress:
+        with live_report(training_report, options.quiet) as progress:
             outcome = work(progress)
     except KeyboardInterrupt:
-        raise interrupted(store, is_kept=store.holds_run) from None
+        raise interrupted(store if store.holds_run else None) from None
     show_sheet(outcome.sheet(), options.as_json)
 
 

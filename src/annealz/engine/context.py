@@ -171,13 +171,12 @@ class Context:
 
     def _show(self, stack: contextlib.ExitStack) -> None:
         """Show progress, and call the caller's own function all the same."""
-        from annealz.views.progress import live_board, report_labelled_to, report_to
+        from annealz.views.progress import live_report, report_labelled_to, report_to
 
-        board = stack.enter_context(live_board())
-        if board is None:
+        kind = report_labelled_to if self._is_named else report_to
+        first, second = stack.enter_context(live_report(kind)), self.on_progress
+        if first is None:
             return
-        report = report_labelled_to if self._is_named else report_to
-        first, second = report(board), self.on_progress
 
         def both(*now: Any) -> None:
             first(*now)

@@ -24,6 +24,7 @@ from annealz.diagnostics.findings import Note
 from annealz.diagnostics.sheet import Result, Sheet
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
 from annealz.engine.context import Context
+from annealz.io.files import check_file
 from annealz.io.records import (
     TypedRecord,
     digest_record,
@@ -154,12 +155,7 @@ def train_to_file(
     out = Path(out)
     if series is not None and series < 1:
         raise InputError("series", "must be at least 1", series)
-    if out.suffix != ".npz":
-        raise ValueError(f"the model file {out} must end in .npz.")
-    if out.is_dir():
-        raise ValueError(f"the model file {out} is a folder: give a file.")
-    if not out.parent.is_dir():
-        raise ValueError(f"the model file {out} is to go to a folder that does not exist.")
+    check_file(out, "model file", [".npz"])
     if out.exists() and not force:
         raise InputError(
             "force", f"is needed to overwrite {out}", remedy="give it, or choose another file"

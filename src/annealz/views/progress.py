@@ -28,6 +28,7 @@ from annealz.views.html import in_notebook
 
 if TYPE_CHECKING:
     from annealz.engine.progress import Progress as Report
+    from annealz.training.train import TrainingProgress
 
 _LABELS = {"run": "annealing", "second": "second opinion", "below": "lower bound"}
 _NOTHING = "starting"
@@ -135,6 +136,24 @@ def report_labelled_to(board: Board) -> Callable[[str, Report], None]:
     return report
 
 
+def training_report(board: Board) -> Callable[[TrainingProgress], None]:
+    """Return the function that shows a TrainingProgress."""
+
+    def report(now: TrainingProgress) -> None:
+        rate = now.updates_per_second
+        speed = "" if math.isnan(rate) else f"  {rate:,.0f}/s"
+        error, likelihood = now.fitness
+        note = f"error {error:.4f}  pseudo-likelihood {likelihood:.1f}{speed}"
+        board.show("training", now.num_done, now.num_updates, note)
+
+    return report
+
+
+def enumeration_report(board: Board) -> Callable[[float], None]:
+    """Return the function that shows the fraction of an enumeration that is done."""
+    return lambda done: board.show("enumerating", round(1000 * done), 1000)
+
+
 def _label_of(now: Report) -> str:
     """Return the stage in words, with its part where there are several."""
     label = _LABELS.get(now.stage, now.stage)
@@ -150,6 +169,18 @@ def _show(board: Board, label: str, now: Report) -> None:
     if not math.isnan(now.log_z):
         notes.append(f"log Z {now.log_z:.3f}")
     board.show(label, now.step, now.num_steps, "  ".join(notes))
+
+
+@contextmanager
+def live_report(
+    kind: Callable[[Board], Callable[..., None]] = report_to, is_quiet: bool = False
+) -> Iterator[Callable[..., None] | None]:
+    """Show a board that a function of this kind fills; None if quiet or where nobody looks."""
+    if is_quiet:
+        yield None
+        return
+    with live_board() as board:
+        yield None if board is None else kind(board)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from matplotlib import rc_context
 from annealz.diagnostics.findings import Advice, Finding, Note, in_options
 from annealz.diagnostics.sheet import Code, Figure, Part, Result, Sheet, Table
 from annealz.diagnostics.status import Status
-from annealz.io.files import write_atomic
+from annealz.io.files import check_file, write_atomic, writing
 from annealz.views.plots import style
 
 _PAGE = """<!DOCTYPE html>
@@ -40,7 +40,6 @@ _PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
-_ENDINGS = (".html", ".htm")
 _MARKS = {Status.OK: "✓", Status.UNRELIABLE: "✗"}
 _VARIABLES = {
     style.BLUE: "--blue",
@@ -54,24 +53,15 @@ _VARIABLES = {
 
 def check_report(path: str | Path) -> Path:
     """Refuse a place where no page can be written."""
-    path = Path(path)
-    if path.suffix.lower() not in _ENDINGS:
-        raise ValueError(f"the report {path} must end in .html.")
-    if path.is_dir():
-        raise ValueError(f"the report {path} is a folder: give a file.")
-    if not path.parent.is_dir():
-        raise ValueError(f"the report {path} is to go to a folder that does not exist.")
-    return path
+    return check_file(path, "report", [".html"])
 
 
 def write_report(result: Result, path: str | Path) -> None:
     """Write the page of a result, atomically."""
     path = check_report(path)
     page = render_report(result)
-    try:
+    with writing(f"the report {path}"):
         write_atomic(path, page)
-    except OSError as error:
-        raise ValueError(f"cannot write the report {path}: {error.strerror or error}.") from error
 
 
 def render_report(result: Result) -> str:
