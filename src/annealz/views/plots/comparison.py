@@ -17,13 +17,13 @@ _COLOURS = (style.BLUE, style.RED, style.GREEN, style.PURPLE, style.GREY)
 
 def plot_comparison(comparison: "Comparison") -> Figure:
     """Draw log Z with two standard errors, and the ESS of every replicate, by schedule."""
-    figure = Figure(figsize=(11, 0.42 * len(comparison.contenders) + 1.8), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    plot_contender_log_z(comparison, left)
-    plot_contender_ess(comparison, right)
-    right.tick_params(labelleft=False)
-    style.level_titles(left, right)
-    figure.suptitle(f"{style.plain(comparison.model)}, equal total cost", fontweight="bold")
+    figure = style.panels(
+        (11, 0.42 * len(comparison.contenders) + 1.8),
+        lambda ax: plot_contender_log_z(comparison, ax),
+        lambda ax: plot_contender_ess(comparison, ax),
+        title=f"{style.plain(comparison.model)}, equal total cost",
+    )
+    figure.axes[1].tick_params(labelleft=False)
     return figure
 
 
@@ -33,9 +33,7 @@ def plot_contender_log_z(comparison: "Comparison", ax: Axes | None = None) -> Ax
     for row, contender in enumerate(comparison.contenders):
         error = 2 * contender.std_err if np.isfinite(contender.std_err) else None
         ax.errorbar(contender.log_z, row, xerr=error, fmt="o", color=style.BLUE, capsize=3)
-    if comparison.exact_log_z is not None:
-        label = f"exact = {comparison.exact_log_z:.3f}"
-        ax.axvline(comparison.exact_log_z, color=style.INK, ls="--", lw=1.3, label=label)
+    style.mark_exact(ax.axvline, comparison.exact_log_z)
     ax.set(xlabel="log Z", title="log Z ± 2 standard errors")
     if comparison.exact_log_z is not None:
         style.legend_above(ax)

@@ -38,10 +38,15 @@ def panels(size: tuple[float, float], *draw: Callable[[Axes], Any], title: str =
 def mark_log_z(ax: Axes, log_z: float, exact: float | None) -> None:
     """Draw an estimate and the exact value as horizontal lines, with a legend."""
     ax.axhline(log_z, color=RED, lw=1.2, label=f"log Z = {log_z:.3f}")
-    if exact is not None:
-        ax.axhline(exact, color=INK, ls="--", lw=1.3, label=f"exact = {exact:.3f}")
+    mark_exact(ax.axhline, exact)
     legend_above(ax)
     tidy(ax)
+
+
+def mark_exact(line: Callable[..., Any], exact: float | None) -> None:
+    """Draw the exact value, if it is known, by `axhline` or `axvline` of axes."""
+    if exact is not None:
+        line(exact, color=INK, ls="--", lw=1.3, label=f"exact = {exact:.3f}")
 
 
 def plain(name: str) -> str:
@@ -76,10 +81,7 @@ def _plain(value: float) -> str:
 
 def legend_above(ax: Axes, columns: int = 2) -> None:
     """Draw a legend between title and data, where it hides nothing."""
-    handles, labels = ax.get_legend_handles_labels()
     ax.legend(
-        handles,
-        labels,
         frameon=False,
         loc="lower left",
         bbox_to_anchor=(0, 1),
