@@ -152,8 +152,8 @@ def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
-def request_options(*requests: type) -> list[inspect.Parameter]:
-    """Return the options of these requests, by default of all methods, each once."""
+def request_options(*requests: type, names: Iterable[str] = ()) -> list[inspect.Parameter]:
+    """Return the options of these requests, by default of all methods, each once; or those of names."""
     options: dict[str, inspect.Parameter] = {}
     for request in requests or _REQUESTS:
         hints = typing.get_type_hints(request)
@@ -161,7 +161,27 @@ def request_options(*requests: type) -> list[inspect.Parameter]:
         for field in sorted(fields, key=lambda one: one.name not in request.__annotations__):
             if field.metadata.get("help") and field.metadata["is_in_cli"]:
                 options.setdefault(field.name, _request_option(field, hints[field.name]))
-    return list(options.values())
+    return [one for one in options.values() if not names or one.name in names]
+
+
+def request_values(options: Options, *requests: type) -> dict[str, Any]:
+    """Return the values of these options, with lists split and files of data read."""
+    names = [one.name for one in request_options(*requests) if hasattr(options, one.name)]
+    values = {name: getattr(options, name) for name in names}
+    if values.get("along") is not None:
+        try:
+            values["along"] = [float(word) for word in values["along"].split(",")]
+        except ValueError:
+            text = values["along"]
+            raise InputError("along", "must be numbers separated by commas", text) from None
+    if values.get("schedules") is not None:
+        words = (word.strip() for word in values["schedules"].split(","))
+        values["schedules"] = [word for word in words if word]
+    if values.get("data") is not None:
+        from annealz.training.data.array import read_data
+
+        values["data"] = read_data(values["data"])
+    return values
 
 
 def _request_option(field: Any, hint: Any) -> inspect.Parameter:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 import typer
 
-from annealz.cli.options import Options, given_names, request_options
+from annealz.cli.options import Options, given_names, request_options, request_values
 from annealz.cli.show import save_pages, show_sheet
 from annealz.core import interrupts
 from annealz.core.errors import InputError
@@ -82,19 +82,13 @@ class Session:
         """Return an estimate of log Z; `changes` are arguments that the options do not have."""
         from annealz.api import estimate_log_z
 
-        options = self._options
-        given = vars(options) | changes
-        arguments = {one.name: given[one.name] for one in request_options() if one.name in given}
-        if "data" in arguments:
-            arguments["data"] = read_data(arguments["data"])
-        if arguments.get("along") is not None:
-            arguments["along"] = _numbers(arguments["along"])
-        known = _exact_log_z(given)
-        store = self._new_folder() if given["out"] is None else self._folder(given["out"])
+        options = Options(**vars(self._options) | changes)
+        arguments, known = request_values(options), _exact_log_z(options)
+        store = self._new_folder() if options.out is None else self._folder(options.out)
         with self.ending(store):
             result = estimate_log_z(
-                given["model"],
-                method=given.get("method", METHODS[0]),
+                options.model,
+                method=getattr(options, "method", METHODS[0]),
                 exact_log_z=known,
                 out=None if store is None else store.path,
                 force=options.force,
@@ -231,32 +225,15 @@ def _resuming(store: Store, go_on: str) -> str:
     return f"{go_on} {store.path}" + (f" --model {store.source}" if is_model_missing else "")
 
 
-def read_data(file: Path | None) -> Any:
-    """Return the data of --data."""
-    if file is None:
-        return None
-    from annealz.training.data.array import read_data
-
-    return read_data(file)
-
-
-def _exact_log_z(given: dict[str, Any]) -> float | None:
+def _exact_log_z(options: Options) -> float | None:
     """Return the exact value, if it is asked for."""
-    if not given.get("exact"):
+    if not getattr(options, "exact", False):
         return None
     from annealz.models.exact import exact_log_z
     from annealz.models.formats.load import load_model
 
-    with live_report(enumeration_report, given["quiet"]) as progress:
-        return exact_log_z(load_model(given["model"]), progress)
-
-
-def _numbers(text: str) -> list[float]:
-    """Return the numbers of an option, separated by commas."""
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        raise InputError("along", "must be numbers separated by commas", text) from None
+    with live_report(enumeration_report, options.quiet) as progress:
+        return exact_log_z(load_model(options.model), progress)
 
 
 def _show_forecast(ahead: Any) -> None:

@@ -15,8 +15,17 @@ from typing import Any
 import platformdirs
 import typer
 
-from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
-from annealz.cli.run import interrupted, open_client, read_data
+from annealz.cli.options import (
+    MODEL,
+    Options,
+    argument,
+    command,
+    option,
+    request_options,
+    request_values,
+    shared,
+)
+from annealz.cli.run import interrupted, open_client
 from annealz.cli.show import (
     check_outputs,
     check_plot,
@@ -29,6 +38,7 @@ from annealz.cli.show import (
 )
 from annealz.core.names import ALGORITHMS, packaged_models
 from annealz.io.files import writing
+from annealz.methods.annealing.request import CompareRequest
 from annealz.views.progress import live_report, training_report
 
 _EXTRAS = {  # package: what it is for
@@ -42,18 +52,9 @@ _EXTRAS = {  # package: what it is for
 _FAILED = 1
 
 
-def _of_requests(*names: str) -> list[Any]:
-    """Return these options of the requests."""
-    return [one for one in request_options() if one.name in names]
-
-
 @command(
     MODEL,
-    option("schedules", str | None, None, "Names, separated by commas (default {compared})."),
-    option("num_steps", int, 10_000, "Steps of a schedule without a pilot.", "--steps"),
-    option("num_chains", int, 1000, "Chains N.", "--chains"),
-    option("num_replicates", int, 4, "Independent runs of each schedule.", "--replicates"),
-    *_of_requests("base", "seed", "data"),
+    *request_options(CompareRequest),
     *shared("map", "cluster", "plot", "report", "as_json", "quiet"),
     examples="""
         annealz compare model.npz
@@ -69,17 +70,10 @@ def compare(options: Options) -> None:
     from annealz.results.compare import compare_schedules
 
     check_outputs(options)
-    names = options.schedules
     with open_client(options) as client:
         result = compare_schedules(
             MappedFile.of(options.model, options.map),
-            schedules=None if names is None else [n.strip() for n in names.split(",") if n.strip()],
-            num_steps=options.num_steps,
-            num_chains=options.num_chains,
-            num_replicates=options.num_replicates,
-            base=options.base,
-            data=read_data(options.data),
-            seed=options.seed,
+            **request_values(options, CompareRequest),
             client=client,
             progress=not options.quiet,
         )
@@ -93,7 +87,7 @@ def compare(options: Options) -> None:
 
 @command(
     MODEL,
-    *_of_requests("schedule", "num_steps"),
+    *request_options(names=["schedule", "num_steps"]),
     option(
         "num_chains",
         int,
@@ -103,7 +97,7 @@ def compare(options: Options) -> None:
         min=1,
     ),
     option("out", Path, Path("schedule.json"), "The schedule, as JSON.", "-o", "--out"),
-    *_of_requests("base", "seed", "data", "marginal"),
+    *request_options(names=["base", "seed", "data", "marginal"]),
     *shared("map", "force", "plot", "quiet"),
     examples="""
         annealz schedule model.npz -o s.json
@@ -120,7 +114,8 @@ def schedule(options: Options) -> None:
     from annealz.models.formats.naming import MappedFile
     from annealz.pilots.plan import check_schedule, plan_schedule
 
-    out, name, seed = options.out, options.schedule, options.seed
+    out, given = options.out, request_values(options)
+    name, seed = options.schedule, options.seed
     picture = out.with_suffix(".png") if options.plot is None else options.plot
     check_plot(picture)
     if picture == out:
@@ -130,24 +125,15 @@ def schedule(options: Options) -> None:
     for path in (out, picture):
         if path.exists() and not options.force:
             raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
-    chosen = choose_problem(
-        MappedFile.of(options.model, options.map),
-        base=options.base,
-        data=read_data(options.data),
-        marginal=options.marginal,
-    )
+    where = {name: given[name] for name in ("base", "data", "marginal")}
+    chosen = choose_problem(MappedFile.of(options.model, options.map), **where)
     num_steps = check_schedule(name, options.num_steps)
     sizes = {"num_chains": options.num_chains, "seed": seed}
     with live_report(is_quiet=options.quiet) as progress:
         problem = chosen.prepared(num_steps=num_steps, on_progress=progress, **sizes)
-        made = plan_schedule(
-            name,
-            problem.states,
-            problem.kernel,
-            num_steps=options.num_steps,
-            on_progress=progress,
-            **sizes,
-        )
+        where = problem.states, problem.kernel
+        sizes |= {"num_steps": options.num_steps, "on_progress": progress}
+        made = plan_schedule(name, *where, **sizes)
     with writing(f"the schedule {out}"):
         made.save(out)
     save_figure(made.plot().figure, picture)
@@ -182,7 +168,7 @@ def schedule(options: Options) -> None:
     option("final_learning_rate", float | None, None, "Of the last update, reached linearly."),
     option("weight_decay", float, 0.0, "L2 weight decay, of the weights only."),
     option("batch_size", int, 100, "Rows per update, and chains.", "--batch"),
-    *_of_requests("seed"),
+    *request_options(names=["seed"]),
     option("series", int | None, None, "Keep the model every so many updates as well."),
     *shared("mnist", "checkpoint_seconds", "force", "as_json", "quiet"),
     examples="""

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,36 +31,17 @@ from annealz.engine.anneal import anneal
 from annealz.engine.cluster import current_cluster, map_concurrently
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
-from annealz.io.records import list_of, optional, text, whole
 from annealz.io.schedules import SCHEDULES, described
 from annealz.kernels.abstract import AbstractKernel
+from annealz.methods.annealing.request import CompareRequest
 from annealz.methods.estimate import reproduction_sections
 from annealz.methods.problem import Problem, choose_problem
-from annealz.methods.request import PathRequest, option
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.plan import named_rule, pilot_scale_within, pilot_sweeps, plan_schedule
 
 if TYPE_CHECKING:
     from distributed import Client
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CompareRequest(PathRequest):
-    """The arguments of `compare_schedules`."""
-
-    method: ClassVar[str] = "annealing"
-    command: ClassVar[tuple[str, str]] = ("compare", "compare_schedules")
-
-    schedules: Annotated[Any, optional(list_of(text))] = None
-    num_steps: Annotated[int, whole] = 10_000
-    num_chains: Annotated[int, whole] = 1000
-    num_replicates: Annotated[int, whole] = 4
-    kernel: Annotated[Any, optional(text)] = option(None, is_in_cli=False)
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.check_whole({"num_steps": 1, "num_chains": 1, "num_replicates": 2})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,28 +216,18 @@ class Comparison(Result):
         ess = "Effective chains of every replicate: more is better."
         log_z = "log Z from all replicates together. Intervals that miss the others mean trouble."
         betas = f"β(t) of the first replicates: {', '.join(names)}."
-        cost = f"{self.cost.sweeps:,} sweeps, {self.cost.seconds:.1f} s."
+        figures = [
+            Figure("ess", self.plot_ess, ess),
+            Figure("log-z", self.plot_log_z, log_z),
+            Figure("schedules", self.plot_schedules, betas),
+        ]
+        known = {"model": self.model, "model digest": self.model_digest, "base": self.base}
+        known["seed"] = str(self.request.seed)
         return (
             Section("Schedules", [Table(rows=[(name, described(name)) for name in names])]),
-            Section(
-                "Pictures",
-                [
-                    Figure("ess", self.plot_ess, ess),
-                    Figure("log-z", self.plot_log_z, log_z),
-                    Figure("schedules", self.plot_schedules, betas),
-                ],
-            ),
-            Section("Cost", [cost]),
-            *reproduction_sections(
-                self.request,
-                self.versions,
-                {
-                    "model": self.model,
-                    "model digest": self.model_digest,
-                    "base": self.base,
-                    "seed": str(self.request.seed),
-                },
-            ),
+            Section("Pictures", figures),
+            Section("Cost", [f"{self.cost.sweeps:,} sweeps, {self.cost.seconds:.1f} s."]),
+            *reproduction_sections(self.request, self.versions, known),
         )
 
     def to_pandas(self):
@@ -324,7 +295,7 @@ def compare_schedules(
     True
     """
     arguments = dict(locals())
-    with Context.of(arguments, is_named=True) as context:
+    with Context.of(arguments) as context:
         return _compare(CompareRequest(**arguments), context)
 
 
@@ -402,32 +373,23 @@ def _runner(
     on_progress: Callable[..., None] | None = context.on_progress
     failed: dict[str, ValueError] = {}
     if on_progress is not None and current_cluster() is not None:
-        on_progress = _Joint(on_progress, num_jobs)
+        on_progress = _joined(on_progress, num_jobs)
 
     def run_one(job: Job) -> Outcome:
         entry, replicate = job
         if entry.name in failed:
             return failed[entry.name]
-        report = None
-        if on_progress is not None:
-            label = f"{entry.name} {replicate + 1}/{request.num_replicates}"
-            report = functools.partial(on_progress, label)
+        label = f"{entry.name} {replicate + 1}/{request.num_replicates}"
         common: dict[str, Any] = {
             "num_chains": request.num_chains,
             "seed": derive_seed(request.seed, entry.name, replicate),
-            "on_progress": report,
+            "on_progress": on_progress and functools.partial(on_progress, label),
         }
-        path, kernel = problem.states, problem.kernel
+        where = problem.states, problem.kernel
+        sizes = {"num_steps": entry.num_steps, "pilot_scale": entry.pilot_scale}
         try:
-            schedule = plan_schedule(
-                entry.name,
-                path,
-                kernel,
-                num_steps=entry.num_steps,
-                pilot_scale=entry.pilot_scale,
-                **common,
-            )
-            run = anneal(path, kernel, schedule, purpose="compare", **common)
+            schedule = plan_schedule(entry.name, *where, **sizes, **common)
+            run = anneal(*where, schedule, purpose="compare", **common)
         except ValueError as error:
             failed[entry.name] = error
             return error
@@ -436,20 +398,21 @@ def _runner(
     return run_one
 
 
-class _Joint:
-    """Runs side by side as one progress: the share of the steps of all."""
+def _joined(
+    on_progress: Callable[[str, Progress], None], num_runs: int
+) -> Callable[[str, Progress], None]:
+    """Return one progress of runs side by side: the share of the steps of all."""
+    shares: dict[str, float] = {}
+    lock = threading.Lock()
 
-    def __init__(self, on_progress: Callable[[str, Progress], None], num_runs: int):
-        self._report, self._num_runs = on_progress, num_runs
-        self._shares: dict[str, float] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, label: str, now: Progress) -> None:
-        with self._lock:
+    def report(label: str, now: Progress) -> None:
+        with lock:
             if now.stage == "run":
-                self._shares[label] = now.step / now.num_steps
-            done = round(1000 * sum(self._shares.values()) / self._num_runs)
-            self._report(f"{self._num_runs} runs", Progress(done, 1000, np.nan, np.nan))
+                shares[label] = now.step / now.num_steps
+            done = round(1000 * sum(shares.values()) / num_runs)
+            on_progress(f"{num_runs} runs", Progress(done, 1000, np.nan, np.nan))
+
+    return report
 
 
 def _lead(winner: Contender, other: Contender) -> str:

@@ -122,16 +122,20 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def report_to(board: Board) -> Callable[[Report], None]:
-    """Return the function that shows a Progress."""
-    return lambda now: _show(board, _label_of(now), now)
+def report_to(board: Board) -> Callable[..., None]:
+    """Return the function that shows a Progress, or the name of a run and its Progress."""
 
-
-def report_labelled_to(board: Board) -> Callable[[str, Report], None]:
-    """Return the function that shows the Progress of runs that have names."""
-
-    def report(name: str, now: Report) -> None:
-        _show(board, name if now.stage == "run" else f"{name}, {_label_of(now)}", now)
+    def report(*given: Any) -> None:
+        *names, now = given
+        label = _label_of(now)
+        for name in names:
+            label = name if now.stage == "run" else f"{name}, {label}"
+        notes = []
+        if not math.isnan(now.ess) and now.num_chains:
+            notes.append(f"ESS {now.ess:,.0f} of {now.num_chains:,}")
+        if not math.isnan(now.log_z):
+            notes.append(f"log Z {now.log_z:.3f}")
+        board.show(label, now.step, now.num_steps, "  ".join(notes))
 
     return report
 
@@ -160,15 +164,6 @@ def _label_of(now: Report) -> str:
     if now.num_parts > 1:
         return f"{label} {now.part}/{now.num_parts}"
     return f"{label} {now.part}" if now.part > 1 else label
-
-
-def _show(board: Board, label: str, now: Report) -> None:
-    notes = []
-    if not math.isnan(now.ess) and now.num_chains:
-        notes.append(f"ESS {now.ess:,.0f} of {now.num_chains:,}")
-    if not math.isnan(now.log_z):
-        notes.append(f"log Z {now.log_z:.3f}")
-    board.show(label, now.step, now.num_steps, "  ".join(notes))
 
 
 @contextmanager
