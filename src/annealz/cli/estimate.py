@@ -88,10 +88,9 @@ def _with_evidence(model: str, options: Options) -> str:
 @command(
     argument(
         "models",
-        list[str],
-        ...,
         "module:name or path/to/file.py:name, a density or a function that makes one; several are "
         "compared.",
+        kind=list[str],
         metavar="MODEL",
     ),
     *shared("method"),
@@ -192,11 +191,9 @@ def resuming_command(options: Options) -> str:
 
 
 @command(
-    argument("folder", Path, ..., "The folder of the run or training.", metavar="FOLDER"),
+    argument("folder", "The folder of the run or training.", kind=Path),
     option(
         "model",
-        str | None,
-        None,
         "The model again, module:name, if it was imported: no module that a folder names is imported.",
     ),
     *shared("cluster", "plot", "report", "strict", "as_json", "quiet"),
@@ -227,16 +224,8 @@ def resume(options: Options) -> None:
 
 
 @command(
-    argument("run", Path, ..., "The folder of a finished run (estimate --out).", metavar="RUN"),
-    option(
-        "out",
-        Path | None,
-        None,
-        "The page, .html.",
-        "-o",
-        "--out",
-        show_default="RUN/report.html",
-    ),
+    argument("run", "The folder of a finished run (estimate --out).", kind=Path),
+    option("out", "The page, .html.", None, Path, ["-o", "--out"], show_default="RUN/report.html"),
     examples="""
         annealz report run
         annealz report run -o page.html

@@ -26,30 +26,21 @@ _TABLES = (".npy", ".csv")
     MODEL,
     argument(
         "examples",
-        str | None,
-        None,
         "mnist-test (default for models of MNIST), mnist, a file of rows (npy, npz, IDX), or aligned "
         "sequences in FASTA.",
+        None,
         metavar="DATA",
         show_default=False,
     ),
     option(
         "alphabet",
-        str | None,
-        None,
         "Of sequences: protein, rna, dna, or the letters in the order of their states.",
         show_default=False,
     ),
     *shared("method"),
     *request_options(),
-    option(
-        "conservative",
-        bool,
-        False,
-        "Also compute a lower bound, by reverse annealing.",
-        "--conservative",
-    ),
-    option("per_example", Path | None, None, "Write log p(v) of every example (npy, csv)."),
+    option("conservative", "Also compute a lower bound, by reverse annealing.", False),
+    option("per_example", "Write log p(v) of every example (npy, csv).", kind=Path),
     *shared(
         *("map", "exact", "run", "mnist", "out", "force", "checkpoint_seconds", "cluster"),
         *("strict", "as_json", "quiet"),

@@ -172,39 +172,31 @@ class Comparison(Result):
     @property
     def verdict(self) -> str:
         """Which won, and whether by more than the noise."""
-        ranked = sorted(self.contenders, key=lambda c: -c.ess.mean())
-        winner = ranked[0]
-        if winner.ess.mean() == ranked[-1].ess.mean() and len(ranked) > 1:
-            return f"all are tied with a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}."
-        words = f"{winner.name} won with a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}"
-        if len(ranked) < 2:
-            return words + "."
-        words += f"; {_lead(winner, ranked[1])}"
-        linear = next((c for c in ranked[2:] if c.name == "linear"), None)
-        return words + (f"; {_lead(winner, linear)}." if linear else ".")
+        winner, *others = sorted(self.contenders, key=lambda one: -one.ess.mean())
+        size = f"a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}"
+        if others and winner.ess.mean() == others[-1].ess.mean():
+            return f"all are tied with {size}."
+        named = others[:1] + [one for one in others[1:] if one.name == "linear"]
+        leads = "".join(f"; {_lead(winner, one)}" for one in named)
+        return f"{winner.name} won with {size}{leads}."
 
     def sheet(self) -> Sheet:
         """Return what the result shows."""
-        headline, request = ("verdict", self.verdict), self.request
-        exact = {} if self.exact_log_z is None else {"exact log Z": f"{self.exact_log_z:.4f}"}
-        rows = {
-            "model": self.model,
-            "base": self.base,
-            **exact,
-            "each": f"{request.num_replicates} replicates of {self.budget:,} sweeps, pilots included",
-        }
-        lines = [one.row(self.exact_log_z) for one in self.contenders]
-        return Sheet(
-            name="Comparison",
+        headline, exact = ("verdict", self.verdict), self.exact_log_z
+        count = self.request.num_replicates
+        each = f"{count} replicates of {self.budget:,} sweeps, pilots included"
+        rows = [("model", self.model), ("base", self.base), ("each", each), headline]
+        if exact is not None:
+            rows.insert(2, ("exact log Z", f"{exact:.4f}"))
+        return self.described(
+            headline,
+            rows,
             title=f"Schedules compared on {self.model}",
-            headline=headline,
-            rows=[*rows.items(), headline],
-            notes=self.notes,
-            table=Table(headings=_HEADINGS, rows=lines),
+            table=Table([one.row(exact) for one in self.contenders], _HEADINGS),
             record={
                 **record_of(self, "model base num_chains budget"),
-                **record_of(request, "seed"),
-                "exact_log_z": self.exact_log_z,
+                **record_of(self.request, "seed"),
+                "exact_log_z": exact,
                 "schedules": [one.record() for one in self.contenders],
                 "verdict": self.verdict,
             },
@@ -310,11 +302,9 @@ class _Entry(NamedTuple):
 
 def _compare(request: CompareRequest, context: Context) -> Comparison:
     """Return the comparison that was asked for."""
-    began, messages = time.monotonic(), []
-    names = request.schedules
+    began, names, messages = time.monotonic(), request.schedules, []
     if names is None:
-        names = SCHEDULES.compared()
-        messages += SCHEDULES.refusals()
+        names, messages = SCHEDULES.compared(), [*SCHEDULES.refusals()]
     if not names:
         raise ValueError(f"schedules must be some of {', '.join(SCHEDULES.names())}, got none.")
     for name in names:
@@ -328,11 +318,11 @@ def _compare(request: CompareRequest, context: Context) -> Comparison:
         scale = pilot_scale_within(name, budget)
         pilot = pilot_sweeps(name, budget, scale)
         steps = (budget - pilot) // request.num_chains
-        if steps < 1:
+        if steps > 0:
+            entries.append(_Entry(name, steps, pilot, scale))
+        else:
             reason = f"its pilot of {pilot:,} sweeps is all of the budget."
             messages.append(f"{name} is left out: {reason}")
-        else:
-            entries.append(_Entry(name, steps, pilot, scale))
     count, contenders = request.num_replicates, []
     jobs = [(entry, replicate) for entry in entries for replicate in range(count)]
     outcomes = map_concurrently(_runner(request, problem, context, len(jobs)), jobs)

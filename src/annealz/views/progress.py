@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -178,21 +178,15 @@ def live_report(
         yield None if board is None else kind(board)
 
 
-@contextmanager
-def live_board() -> Iterator[Board | None]:
-    """Show a board while it is filled; None where nobody looks."""
+def live_board() -> AbstractContextManager[Board | None]:
+    """Return a board that is shown while it is filled; None where nobody looks."""
     if in_notebook():
-        with _notebook_board() as board:
-            yield board
-        return
+        return _NotebookBoard()
     console = Console(stderr=True)
     if not (console.is_terminal and sys.stderr.isatty()):  # FORCE_COLOR makes a terminal of a pipe
-        yield None
-    elif console.is_dumb_terminal:
-        yield Board(console)
-    else:
-        with Board(console) as board:
-            yield board
+        return nullcontext()
+    board = Board(console)
+    return nullcontext(board) if console.is_dumb_terminal else board
 
 
 def notebook_html(board: Board, end: str | None = None) -> str:
@@ -208,7 +202,7 @@ def notebook_html(board: Board, end: str | None = None) -> str:
 
 
 class _NotebookBoard(Board):
-    """A board in one output of a notebook, which updates itself."""
+    """A board in one output of a notebook, which ends with what was done, or where it was cut off."""
 
     def __init__(self):
         from IPython.display import HTML, display
@@ -217,27 +211,24 @@ class _NotebookBoard(Board):
         self._html, self._last = HTML, time.monotonic()
         self._handle = display(HTML(notebook_html(self)), display_id=True)
 
+    def __enter__(self):
+        return self  # nothing refreshes it but `show`
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        end = ""
+        if kind is None:
+            self.close()
+        else:
+            why = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+            end = f"{why} in {self.stage.description}, {self.stage.percentage:.0f} %"
+        self._draw(end)
+
     def show(self, label: str, done: int, total: int, note: str = "") -> None:
         super().show(label, done, total, note)
         if time.monotonic() - self._last > 1 / _REFRESH:
             self._last = time.monotonic()
-            self.draw()
+            self._draw()
 
-    def draw(self, end: str | None = None) -> None:
-        """Show how things stand."""
+    def _draw(self, end: str | None = None) -> None:
         if self._handle is not None:
             self._handle.update(self._html(notebook_html(self, end)))
-
-
-@contextmanager
-def _notebook_board() -> Iterator[Board]:
-    """Show a board that ends with what was done, or where it was cut off."""
-    board = _NotebookBoard()
-    try:
-        yield board
-    except BaseException as error:
-        why = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        board.draw(f"{why} in {board.stage.description}, {board.stage.percentage:.0f} %")
-        raise
-    board.close()
-    board.draw("")
