@@ -34,10 +34,8 @@ def plot_contender_log_z(comparison: "Comparison", ax: Axes | None = None) -> Ax
         error = 2 * contender.std_err if np.isfinite(contender.std_err) else None
         ax.errorbar(contender.log_z, row, xerr=error, fmt="o", color=style.BLUE, capsize=3)
     style.mark_exact(ax.axvline, comparison.exact_log_z)
-    ax.set(xlabel="log Z", title="log Z ± 2 standard errors")
-    if comparison.exact_log_z is not None:
-        style.legend_above(ax)
-    return _rows(ax, comparison)
+    legend = 0 if comparison.exact_log_z is None else 2
+    return _rows(ax, comparison, legend, xlabel="log Z", title="log Z ± 2 standard errors")
 
 
 def plot_contender_ess(comparison: "Comparison", ax: Axes | None = None) -> Axes:
@@ -49,10 +47,9 @@ def plot_contender_ess(comparison: "Comparison", ax: Axes | None = None) -> Axes
         ax.plot(contender.ess, rows, "o", color=style.BLUE, alpha=0.5, label=labels[0])
         median = np.median(contender.ess)
         ax.plot(median, row, "|", color=style.RED, ms=14, mew=2.5, label=labels[1])
-    ax.set(xlabel=f"effective of {comparison.num_chains:,} chains", title="ESS")
     ax.set_xlim(left=0)
-    style.legend_above(ax)
-    return _rows(ax, comparison)
+    label = f"effective of {comparison.num_chains:,} chains"
+    return _rows(ax, comparison, 2, xlabel=label, title="ESS")
 
 
 def plot_contender_schedules(comparison: "Comparison", ax: Axes | None = None) -> Axes:
@@ -72,19 +69,18 @@ def plot_contender_schedules(comparison: "Comparison", ax: Axes | None = None) -
             lw=1.5,
             label=contender.name,
         )
-    ax.set(xlabel="t = k / K", ylabel="β", xlim=(0, 1), ylim=(0, 1.01), title="the schedules")
     ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    style.tidy(ax)
-    return ax
+    limits = {"xlim": (0, 1), "ylim": (0, 1.01)}
+    return style.finish(ax, xlabel="t = k / K", ylabel="β", title="the schedules", **limits)
 
 
 def _size(comparison: "Comparison") -> tuple[float, float]:
     return 4.8, 0.3 * len(comparison.contenders) + 1.6
 
 
-def _rows(ax: Axes, comparison: "Comparison") -> Axes:
+def _rows(ax: Axes, comparison: "Comparison", legend: int, **settings: str) -> Axes:
+    """Return finished axes with a row for every schedule."""
     names = [contender.name for contender in comparison.contenders]
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    style.tidy(ax)
-    return ax
+    return style.finish(ax, legend, **settings)

@@ -43,13 +43,11 @@ def plot_ess(estimate: "Estimate", ax: Axes | None = None) -> Axes:
     ax, trace, size = style.new_axes(ax), estimate.trace, estimate.num_chains
     steps = np.concatenate([[0], trace.steps]) / estimate.num_steps
     ax.plot(steps, np.concatenate([[size], trace.ess]), color=style.BLUE, lw=1.5)
-    ax.set(xlabel="t = k / K", ylabel="effective chains", xlim=(0, 1), ylim=(0, 1.03 * size))
-    if estimate.run.num_resamplings:
-        ax.set_title(f"on-the-fly ESS, resampled {estimate.run.num_resamplings:,} times")
-    else:
-        ax.set_title(f"on-the-fly ESS, {trace.ess[-1]:.1f} at the end")
-    style.tidy(ax)
-    return ax
+    title, count = f"on-the-fly ESS, {trace.ess[-1]:.1f} at the end", estimate.run.num_resamplings
+    if count:
+        title = f"on-the-fly ESS, resampled {count:,} times"
+    limits = {"xlim": (0, 1), "ylim": (0, 1.03 * size)}
+    return style.finish(ax, xlabel="t = k / K", ylabel="effective chains", title=title, **limits)
 
 
 def plot_weights(estimate: "Estimate", ax: Axes | None = None) -> Axes:
@@ -57,9 +55,7 @@ def plot_weights(estimate: "Estimate", ax: Axes | None = None) -> Axes:
     ax = style.new_axes(ax)
     shown = _without_left_tail(estimate.run.log_z0 + estimate.log_weights)
     ax.stairs(*np.histogram(shown, _bins(shown)), fill=True, color=style.BLUE, alpha=0.5)
-    ax.set_title(f"log weights: {estimate.tail}")
-    _mark_interval(ax, estimate)
-    return ax
+    return _finish_histogram(ax, estimate, f"log weights: {estimate.tail}")
 
 
 def plot_work(estimate: "Estimate", ax: Axes | None = None) -> Axes:
@@ -80,9 +76,7 @@ def plot_work(estimate: "Estimate", ax: Axes | None = None) -> Axes:
         (bounds.upper, style.GREEN, "-.", "mean reverse"),
     ):
         ax.axvline(log_z0 + bound, color=color, ls=dashes, lw=1.8, label=label)
-    ax.set_title(f"work, {estimate.plan.draws} draws")
-    _mark_interval(ax, estimate)
-    return ax
+    return _finish_histogram(ax, estimate, f"work, {estimate.plan.draws} draws")
 
 
 def plot_convergence(estimate: "Estimate", ax: Axes | None = None) -> Axes:
@@ -99,10 +93,9 @@ def plot_convergence(estimate: "Estimate", ax: Axes | None = None) -> Axes:
         path.num_chains, path.log_z, "o-", ms=3, lw=1.2, color=style.BLUE, label="first n chains"
     )
     sides = " of each side" if estimate.two_sided is not None else ""
-    ax.set(xlabel=f"n, chains{sides}", ylabel="log Z", title="log Z as chains were added")
     style.log_if_wide(ax, "x", path.num_chains)
-    style.mark_log_z(ax, estimate.log_z, estimate.exact_log_z)
-    return ax
+    words = {"xlabel": f"n, chains{sides}", "title": "log Z as chains were added"}
+    return style.finish_log_z(ax, estimate.log_z, estimate.exact_log_z, **words)
 
 
 def plot_exchange(estimate: "ExchangeEstimate") -> Figure:
@@ -128,12 +121,9 @@ def plot_ladder(result: "Exchange", ax: Axes | None = None) -> Axes:
     label = "barrier Λ(β) at the temperatures"
     ax.plot(last.betas, barrier, "o-", ms=3, lw=1.5, color=style.BLUE, label=label)
     ax.vlines(last.betas, -0.07 * top, -0.01 * top, color=style.RED, lw=0.9, label="temperatures")
-    ax.set(xlabel="β", ylabel="sum of rejections")
-    ax.set(xlim=(-0.01, 1.01), ylim=(-0.08 * top, 1.06 * top))
-    ax.set_title(f"ladder: {result.num_rungs} temperatures, barrier {result.barrier:.2f}")
-    style.legend_above(ax, 2)
-    style.tidy(ax)
-    return ax
+    title = f"ladder: {result.num_rungs} temperatures, barrier {result.barrier:.2f}"
+    limits = {"xlim": (-0.01, 1.01), "ylim": (-0.08 * top, 1.06 * top)}
+    return style.finish(ax, 2, xlabel="β", ylabel="sum of rejections", title=title, **limits)
 
 
 def plot_rounds(
@@ -143,10 +133,9 @@ def plot_rounds(
     ax = style.new_axes(ax)
     done = np.cumsum([one.num_sweeps for one in result.rounds])
     _draw_each(ax, done, result.rounds, "o-", "each round ± 2 standard errors")
-    ax.set(xlabel="sweeps done", ylabel="log Z", title="log Z round by round")
     style.log_if_wide(ax, "x", done)
-    style.mark_log_z(ax, result.log_z, exact_log_z)
-    return ax
+    words = {"xlabel": "sweeps done", "title": "log Z round by round"}
+    return style.finish_log_z(ax, result.log_z, exact_log_z, **words)
 
 
 def plot_nested(estimate: "NestedEstimate") -> Figure:
@@ -166,7 +155,6 @@ def plot_evidence(estimate: "NestedEstimate", ax: Axes | None = None) -> Axes:
     shrunk, weights = -merged.log_volumes, np.exp(merged.log_weights)
     mass, edges = np.histogram(shrunk, _NUM_BINS, weights=weights)
     ax.stairs(mass / mass.max(), edges, fill=True, color=style.GREEN, alpha=0.4, label="evidence")
-    ax.set(xlabel="−log of the prior mass left", ylabel="evidence, relative", ylim=(0, 1.05))
     right = ax.twinx()
     order = np.argsort(shrunk)
     shown = order[np.isfinite(deaths[order])]
@@ -174,10 +162,9 @@ def plot_evidence(estimate: "NestedEstimate", ax: Axes | None = None) -> Axes:
     low, high = deaths[shown][len(shown) // 10], deaths[shown][-1]
     right.set(ylabel="log L", ylim=(low, high + 0.05 * max(high - low, 1e-6)))
     ax.plot([], [], color=style.BLUE, lw=1.3, label="log L, on the right")
-    ax.set_title(f"information {estimate.information:.1f} nats")
-    style.legend_above(ax)
-    style.tidy(ax)
-    return ax
+    words = {"xlabel": "−log of the prior mass left", "ylabel": "evidence, relative"}
+    title = f"information {estimate.information:.1f} nats"
+    return style.finish(ax, 2, ylim=(0, 1.05), title=title, **words)
 
 
 def plot_runs(estimate: "NestedEstimate", ax: Axes | None = None) -> Axes:
@@ -187,10 +174,9 @@ def plot_runs(estimate: "NestedEstimate", ax: Axes | None = None) -> Axes:
     _draw_each(ax, numbers, each, "o", "each run ± 2 standard errors")
     half = 2 * estimate.std_err
     ax.axhspan(estimate.log_z - half, estimate.log_z + half, color=style.RED, alpha=0.12)
-    ax.set(xlabel="run", ylabel="log Z", xticks=numbers, xlim=(0.5, len(each) + 0.5))
-    ax.set_title("log Z run by run")
-    style.mark_log_z(ax, estimate.log_z, estimate.exact_log_z)
-    return ax
+    ax.set(xticks=numbers, xlim=(0.5, len(each) + 0.5))
+    words = {"xlabel": "run", "title": "log Z run by run"}
+    return style.finish_log_z(ax, estimate.log_z, estimate.exact_log_z, **words)
 
 
 def _title(estimate: "AbstractEstimate") -> str:
@@ -205,17 +191,16 @@ def _draw_each(ax: Axes, places: np.ndarray, each: Sequence[Any], marker: str, l
     ax.errorbar(places, values, errors, fmt=marker, label=label, **look)
 
 
-def _mark_interval(ax: Axes, estimate: "Estimate") -> None:
+def _finish_histogram(ax: Axes, estimate: "Estimate", title: str) -> Axes:
     """Draw the estimate with its interval, and the exact value, over a histogram."""
     if np.isfinite(estimate.interval()).all():
         ax.axvspan(*estimate.interval(), color=style.RED, alpha=0.2, lw=0)
     ax.axvline(estimate.log_z, color=style.RED, lw=2, label=f"log Z = {estimate.log_z:.3f}")
     style.mark_exact(ax.axvline, estimate.exact_log_z)
-    ax.set(xlabel="log Z from each chain, log Z₀ + log w", ylabel="chains")
     ax.set_ylim(bottom=0)
     ax.locator_params(axis="x", nbins=6)
-    style.legend_above(ax, 3)
-    style.tidy(ax)
+    label = "log Z from each chain, log Z₀ + log w"
+    return style.finish(ax, 3, xlabel=label, ylabel="chains", title=title)
 
 
 def _bins(values: np.ndarray) -> np.ndarray:

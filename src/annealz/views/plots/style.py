@@ -35,12 +35,11 @@ def panels(size: tuple[float, float], *draw: Callable[[Axes], Any], title: str =
     return figure
 
 
-def mark_log_z(ax: Axes, log_z: float, exact: float | None) -> None:
-    """Draw an estimate and the exact value as horizontal lines, with a legend."""
+def finish_log_z(ax: Axes, log_z: float, exact: float | None, **settings: Any) -> Axes:
+    """Draw an estimate and the exact value as horizontal lines, and finish the axes."""
     ax.axhline(log_z, color=RED, lw=1.2, label=f"log Z = {log_z:.3f}")
     mark_exact(ax.axhline, exact)
-    legend_above(ax)
-    tidy(ax)
+    return finish(ax, 2, ylabel="log Z", **settings)
 
 
 def mark_exact(line: Callable[..., Any], exact: float | None) -> None:
@@ -54,11 +53,15 @@ def plain(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def tidy(ax: Axes) -> None:
-    """Draw no frame, quiet ticks, and a title of one size."""
+def finish(ax: Axes, legend: int = 0, **settings: Any) -> Axes:
+    """Return axes with their labels, a legend of so many columns, no frame, and quiet ticks."""
+    ax.set(**settings)
+    if legend:
+        legend_above(ax, legend)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(which="both", colors=GREY)
     ax.title.set_fontsize(11)
+    return ax
 
 
 def log_if_wide(ax: Axes, name: Literal["x", "y"], values: np.ndarray) -> None:
