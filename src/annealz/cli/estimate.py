@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from annealz.cli.options import (
     MODEL,
+    OF_RUNS,
     Options,
     argument,
     command,
@@ -27,14 +28,12 @@ from annealz.methods.annealing.request import AnnealingRequest
 if TYPE_CHECKING:
     from annealz.diagnostics.sheet import Sheet
 
-_RUN = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
-
 
 @command(
     MODEL,
     *shared("method"),
     *request_options(),
-    *shared("map", "evidence", "exact", *_RUN, "plot", "report", "log10"),
+    *shared("map", "evidence", "exact", *OF_RUNS, "plot", "report", "log10"),
     examples="""
         annealz estimate
         annealz estimate model.npz --steps 20000 --chains 2000 --out run
@@ -95,7 +94,7 @@ def _with_evidence(model: str, options: Options) -> str:
     ),
     *shared("method"),
     *request_options(),
-    *shared(*_RUN, "plot", "report"),
+    *shared(*OF_RUNS, "plot", "report"),
     examples="""
         annealz evidence my_models:line
         annealz evidence my_models:line my_models:parabola
@@ -161,7 +160,7 @@ def _names(models: list[str]) -> list[str]:
 @command(
     MODEL,
     *request_options(AnnealingRequest),
-    *shared("exact", "run", *_RUN, "report"),
+    *shared("exact", "run", *OF_RUNS, "report"),
     examples="""
         annealz entropy mnist-pcd-20
         annealz entropy lattice.npz --steps 2000 --json

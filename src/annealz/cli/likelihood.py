@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annealz.cli.estimate import resuming_command
-from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
+from annealz.cli.options import (
+    MODEL,
+    OF_RUNS,
+    Options,
+    argument,
+    command,
+    option,
+    request_options,
+    shared,
+)
 from annealz.cli.run import open_session
-from annealz.cli.show import show_sheet
+from annealz.cli.show import check_free, show_sheet
 from annealz.core import interrupts
-from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
 from annealz.io.files import check_file, write_atomic, writing
 
@@ -41,10 +49,7 @@ _TABLES = (".npy", ".csv")
     *request_options(),
     option("conservative", "Also compute a lower bound, by reverse annealing.", False),
     option("per_example", "Write log p(v) of every example (npy, csv).", kind=Path),
-    *shared(
-        *("map", "exact", "run", "mnist", "out", "force", "checkpoint_seconds", "cluster"),
-        *("strict", "as_json", "quiet"),
-    ),
+    *shared("map", "exact", "run", "mnist", *OF_RUNS),
     examples="""
         annealz likelihood mnist-pcd-500
         annealz likelihood model.npz rows.npy --conservative
@@ -64,7 +69,8 @@ def likelihood(options: Options) -> None:
     if options.conservative:
         check_conservative(model)
     if options.per_example is not None:
-        _check_table(options.per_example, options.force)
+        check_file(options.per_example, "file", _TABLES)
+        check_free(options.per_example, options.force)
     examples = read_examples(data, model, alphabet=options.alphabet, mnist=options.mnist)
     with open_session(options, resuming_command(options)) as session:
         estimate = session.chains_of(model)
@@ -91,17 +97,6 @@ def _default_data(model: str, meta: dict[str, Any]) -> str:
     if model in packaged_models() or trained_on in ("mnist", "mnist-train"):
         return "mnist-test"
     raise ValueError(f"DATA is missing: give mnist-test, mnist or a file of rows for {model}.")
-
-
-def _check_table(path: Path, force: bool) -> None:
-    """Refuse a file that could not be written, before the work is done."""
-    check_file(path, "file", _TABLES)
-    if path.exists() and not force:
-        raise InputError(
-            "per_example",
-            f"names {path}, which exists",
-            remedy="choose another name, or overwrite it with {force=True}",
-        )
 
 
 def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None) -> None:

@@ -213,6 +213,7 @@ MODEL = argument(
     DEFAULT_MODEL,
     autocompletion=_completes(packaged_models),
 )
+OF_RUNS = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
 _SHARED = [
     option(
         "method",

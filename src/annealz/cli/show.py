@@ -165,6 +165,12 @@ def check_plot(path: Path | None) -> None:
         check_file(path, "picture", [f".{ending}" for ending in sorted(known)])
 
 
+def check_free(path: Path, force: bool) -> None:
+    """Refuse to overwrite a file unasked."""
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
+
+
 def save_pages(options: Options, result: Any) -> None:
     """Write the picture and the page that are wanted; if one cannot be written, the other is."""
     plot, report = (getattr(options, name, None) for name in ("plot", "report"))

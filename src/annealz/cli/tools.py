@@ -27,6 +27,7 @@ from annealz.cli.options import (
 )
 from annealz.cli.run import interrupted, open_client
 from annealz.cli.show import (
+    check_free,
     check_outputs,
     check_plot,
     open_console,
@@ -116,8 +117,7 @@ def schedule(options: Options) -> None:
             f"{out} cannot be both the schedule and its picture: give it another ending."
         )
     for path in (out, picture):
-        if path.exists() and not options.force:
-            raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
+        check_free(path, options.force)
     where = {name: given[name] for name in ("base", "data", "marginal")}
     chosen = choose_problem(MappedFile.of(options.model, options.map), **where)
     num_steps = check_schedule(name, options.num_steps)
