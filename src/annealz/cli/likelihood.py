@@ -109,10 +109,10 @@ def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None) 
         content: bytes | str = buffer.getvalue()
     else:
         text = io.StringIO()
+        columns = {"example": range(len(values)), "log_likelihood": map(repr, values.tolist())}
+        columns |= {} if labels is None else {"name": labels}
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["example", "log_likelihood", *([] if labels is None else ["name"])])
-        for i, value in enumerate(values.tolist()):
-            writer.writerow([i, repr(value), *([] if labels is None else [labels[i]])])
+        writer.writerows([columns, *zip(*columns.values(), strict=True)])
         content = text.getvalue()
     with writing(str(path)):
         write_atomic(path, content)

@@ -20,8 +20,6 @@ from annealz.cli.signals import answer_signals, leave
 from annealz.core import interrupts
 from annealz.core.compilation_cache import keep_programs
 
-_INTERRUPTED = "annealz: interrupted."
-
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -60,7 +58,7 @@ def run(arguments: list[str]) -> int:
         return status
     except BaseException as error:
         if interrupts.is_asked() or isinstance(error, KeyboardInterrupt | typer.Abort):
-            print(_INTERRUPTED, file=sys.stderr)
+            print("annealz: interrupted.", file=sys.stderr)
             return 130
         return _refused(error)
 

@@ -129,13 +129,7 @@ class Outcome(Result, TypedRecord):
         }
         record = TypedRecord.to_dict(self)
         del record["extra_messages"]
-        return Sheet(
-            name="Outcome",
-            headline=headline,
-            rows=(headline, *rows.items()),
-            notes=self.notes,
-            record=record,
-        )
+        return self.described(headline, (headline, *rows.items()), record=record)
 
 
 def train_to_file(

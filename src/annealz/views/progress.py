@@ -27,7 +27,6 @@ from rich.text import Text
 from annealz.views.html import in_notebook
 
 if TYPE_CHECKING:
-    from annealz.engine.progress import Progress as Report
     from annealz.training.train import TrainingProgress
 
 _LABELS = {"run": "annealing", "second": "second opinion", "below": "lower bound"}
@@ -127,7 +126,11 @@ def report_to(board: Board) -> Callable[..., None]:
 
     def report(*given: Any) -> None:
         *names, now = given
-        label = _label_of(now)
+        label: str = _LABELS.get(now.stage) or now.stage
+        if now.num_parts > 1:
+            label += f" {now.part}/{now.num_parts}"
+        elif now.part > 1:
+            label += f" {now.part}"
         for name in names:
             label = name if now.stage == "run" else f"{name}, {label}"
         notes = []
@@ -156,14 +159,6 @@ def training_report(board: Board) -> Callable[[TrainingProgress], None]:
 def enumeration_report(board: Board) -> Callable[[float], None]:
     """Return the function that shows the fraction of an enumeration that is done."""
     return lambda done: board.show("enumerating", round(1000 * done), 1000)
-
-
-def _label_of(now: Report) -> str:
-    """Return the stage in words, with its part where there are several."""
-    label = _LABELS.get(now.stage, now.stage)
-    if now.num_parts > 1:
-        return f"{label} {now.part}/{now.num_parts}"
-    return f"{label} {now.part}" if now.part > 1 else label
 
 
 @contextmanager
