@@ -97,9 +97,7 @@ class _Compared(Result, Judged):
     def _errors(self, rows: np.ndarray) -> np.ndarray:
         """Return the errors of linear combinations (rows, models) of log Zs; see the module."""
         errors = np.array([one.std_err for one in self.estimates.values()])
-        with np.errstate(
-            invalid="ignore"
-        ):  # infinite errors of what has no part in it do not count
+        with np.errstate(invalid="ignore"):  # infinite errors of what has no part do not count
             parts = np.where(rows == 0, 0, np.abs(rows) * errors)
         return np.linalg.norm([parts[:, g].sum(1) for g in self._groups().values()], axis=0)
 
@@ -233,9 +231,8 @@ class ModelTable(_Compared):
         """Return the Bayes factor of model a against model b, by name."""
         for name in (a, b):
             if name not in self.estimates:
-                raise ValueError(
-                    f"{name!r} is not in the table: choose from {', '.join(self.names)}."
-                )
+                known = ", ".join(self.names)
+                raise ValueError(f"{name!r} is not in the table: choose from {known}.")
         return BayesFactor({name: self.estimates[name] for name in (a, b)})
 
     def sheet(self) -> Sheet:

@@ -36,17 +36,22 @@ def tag(name: str, *content: str, **attributes: str) -> Html:
 
 
 def table_html(
-    table: Table, cell: Callable[[str, str], str] = lambda _, text: text, **attributes: str
+    table: Table, cell: Callable[[str, str], str] = lambda _, text: text, style: str = ""
 ) -> Html:
-    """Return a table whose first column heads its rows; `cell` takes the heading of a column too."""
+    """Return a table whose first column heads its rows; `cell` takes the heading of a column too.
+
+    Its cells have the style; without one the table has a class of `report.css`.
+    """
+    own = {"style": style} if style else {}
     body = []
     for first, *rest in table.rows:
         headings = table.headings[1:] or [""] * len(rest)
-        cells = (tag("td", cell(*pair), **attributes) for pair in zip(headings, rest, strict=True))
-        body.append(tag("tr", tag("th", first, scope="row", **attributes), *cells))
-    heads = [tag("th", heading, scope="col", **attributes) for heading in table.headings]
+        cells = (tag("td", cell(*pair), **own) for pair in zip(headings, rest, strict=True))
+        body.append(tag("tr", tag("th", first, scope="row", **own), *cells))
+    heads = [tag("th", heading, scope="col", **own) for heading in table.headings]
     head = [tag("thead", tag("tr", *heads))] if heads else []
-    return tag("table", *head, tag("tbody", *body), class_="grid" if heads else "pairs")
+    kind = {} if style else {"class_": "grid" if heads else "pairs"}
+    return tag("table", *head, tag("tbody", *body), **kind)
 
 
 def to_html(sheet: Sheet) -> str:
