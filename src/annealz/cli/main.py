@@ -16,7 +16,7 @@ import typer
 from annealz.cli import estimate, likelihood, tools  # noqa: F401 - they register commands
 from annealz.cli.options import app
 from annealz.cli.show import spell_letters
-from annealz.cli.signals import answer_signals, leave
+from annealz.cli.signals import leave
 from annealz.core import interrupts
 from annealz.core.compilation_cache import keep_programs
 
@@ -39,14 +39,13 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
+    """Run the command line and exit; without `arguments` as the program itself."""
     spell_letters()
-    if arguments is None:
-        answer_signals()
-        keep_programs()
-    status = run(sys.argv[1:] if arguments is None else list(arguments))
-    if arguments is None:
-        gc.freeze()  # the interpreter would look for cycles in all of JAX once more, for a second
+    if arguments is not None:
+        leave(run(list(arguments)))
+    keep_programs()
+    status = run(sys.argv[1:])
+    gc.freeze()  # the interpreter would look for cycles in all of JAX once more, for a second
     leave(status)
 
 
