@@ -116,27 +116,24 @@ class Contender(Judged):
             "main_sweeps": self.sweeps["main"],
         }
 
-    def row(self, exact_log_z: float | None) -> tuple[str, ...]:
-        """Return a row of a table, for people."""
+    def row(self, exact_log_z: float | None) -> dict[str, str]:
+        """Return the cells of a row, for people, by their headings."""
         gap = "–"
         if exact_log_z is not None:
             off = self.log_z - exact_log_z
             gap = f"{off:+.4f}" + (f" ({off / self.std_err:+.1f})" if self.std_err > 0 else "")
         low, high = self.variance_interval()
-        return (
-            self.name,
-            f"{self.num_steps:,}",
-            f"{self.sweeps['pilot']:,}",
-            with_error(self.log_z, self.std_err),
-            gap,
-            f"{np.median(self.ess):.0f} ({self.ess.min():.0f}–{self.ess.max():.0f})",
-            f"{self.variance.mean():.3f} ({low:.3f} … {high:.3f})",
-            self.status.value,
-        )
-
-
-_HEADINGS = ("schedule", "steps", "pilot", "log Z", "off by (s.e.)", "ESS: median (range)")
-_HEADINGS += ("Var log w", "status")
+        ess = f"{np.median(self.ess):.0f} ({self.ess.min():.0f}–{self.ess.max():.0f})"
+        return {
+            "schedule": self.name,
+            "steps": f"{self.num_steps:,}",
+            "pilot": f"{self.sweeps['pilot']:,}",
+            "log Z": with_error(self.log_z, self.std_err),
+            "off by (s.e.)": gap,
+            "ESS: median (range)": ess,
+            "Var log w": f"{self.variance.mean():.3f} ({low:.3f} … {high:.3f})",
+            "status": self.status.value,
+        }
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -188,11 +185,12 @@ class Comparison(Result):
         rows = [("model", self.model), ("base", self.base), ("each", each), headline]
         if exact is not None:
             rows.insert(2, ("exact log Z", f"{exact:.4f}"))
+        lines = [one.row(exact) for one in self.contenders]
         return self.described(
             headline,
             rows,
             title=f"Schedules compared on {self.model}",
-            table=Table([one.row(exact) for one in self.contenders], _HEADINGS),
+            table=Table([[*line.values()] for line in lines], [*lines[0]]),
             record={
                 **record_of(self, "model base num_chains budget"),
                 **record_of(self.request, "seed"),
