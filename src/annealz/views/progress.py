@@ -24,8 +24,6 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from annealz.views.html import in_notebook
-
 if TYPE_CHECKING:
     from annealz.training.train import TrainingProgress
 
@@ -175,6 +173,8 @@ def live_report(
 
 def live_board() -> AbstractContextManager[Board | None]:
     """Return a board that is shown while it is filled; None where nobody looks."""
+    from annealz.views.html import in_notebook  # NumPy, which `annealz --help` does not wait for
+
     if in_notebook():
         return _NotebookBoard()
     console = Console(stderr=True)
