@@ -212,7 +212,7 @@ class Session:
 
 
 def interrupted(store: Store | None, go_on: str = "annealz resume") -> typer.Exit:
-    """Say how to go on with what a folder holds, if there is one; exit status 130."""
+    """Say how to resume what a folder holds, if there is one; exit status 130."""
     if store is None:
         print("annealz: interrupted, and nothing was saved.", file=sys.stderr)
     else:
