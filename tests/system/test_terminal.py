@@ -18,12 +18,11 @@ import pytest
 from rich.console import Console
 
 import annealz
-from annealz.cli import plain
-from annealz.cli.progress import show_progress
+from annealz.cli import show
 from annealz.methods.annealing.advice import next_command
 from annealz.models.formats import save_rbm
 from annealz.testing import random_rbm
-from annealz.views.progress import Board, duration, live_board, report_to
+from annealz.views.progress import Board, duration, live_board, live_report, report_to
 
 ROWS = 30
 PLAIN = {"base": "visible-bias", "second_opinion": False}  # one base, no search
@@ -149,7 +148,7 @@ def test_nothing_but_the_result_in_a_pipe():
 
 def test_quiet_and_pipes_show_no_board(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with show_progress(quiet=True) as report:
+    with live_report(is_quiet=True) as report:
         assert report is None
     with live_board() as board:
         assert board is None
@@ -274,7 +273,7 @@ def test_duration(seconds, words):
     ],
 )
 def test_a_plain_locale_is_recognised(names, expected):
-    assert plain._is_plain(names) is expected
+    assert show._is_plain(names) is expected
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from annealz.cli.options import (
     MODEL,
+    OF_RUNS,
     Options,
     argument,
     command,
@@ -19,7 +20,7 @@ from annealz.cli.options import (
     request_options,
     shared,
 )
-from annealz.cli.run import chains_of, drop_scratch, end, open_client, resume_run, run_estimate
+from annealz.cli.run import open_session
 from annealz.cli.show import check_outputs, with_log10
 from annealz.core.errors import InputError
 from annealz.methods.annealing.request import AnnealingRequest
@@ -27,14 +28,12 @@ from annealz.methods.annealing.request import AnnealingRequest
 if TYPE_CHECKING:
     from annealz.diagnostics.sheet import Sheet
 
-_RUN = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
-
 
 @command(
     MODEL,
     *shared("method"),
     *request_options(),
-    *shared("map", "evidence", "exact", *_RUN, "plot", "report", "log10"),
+    *shared("map", "evidence", "exact", *OF_RUNS, "plot", "report", "log10"),
     examples="""
         annealz estimate
         annealz estimate model.npz --steps 20000 --chains 2000 --out run
@@ -51,11 +50,10 @@ def estimate(options: Options) -> None:
 
     check_outputs(options)
     model = _with_evidence(MappedFile.of(options.model, options.map), options)
-    with open_client(options) as client:
-        result, store = run_estimate(options, client, model=model)
-    sheet = result.sheet()
-    sheet = with_log10(sheet) if options.log10 else sheet
-    end(options, sheet, [(result, store)], sheet.next_command)
+    with open_session(options) as session:
+        sheet = session.estimate(model=model).sheet()
+        sheet = with_log10(sheet) if options.log10 else sheet
+        session.end(sheet, sheet.next_command)
 
 
 def _with_evidence(model: str, options: Options) -> str:
@@ -89,15 +87,14 @@ def _with_evidence(model: str, options: Options) -> str:
 @command(
     argument(
         "models",
-        list[str],
-        ...,
         "module:name or path/to/file.py:name, a density or a function that makes one; several are "
         "compared.",
+        kind=list[str],
         metavar="MODEL",
     ),
     *shared("method"),
     *request_options(),
-    *shared(*_RUN, "plot", "report"),
+    *shared(*OF_RUNS, "plot", "report"),
     examples="""
         annealz evidence my_models:line
         annealz evidence my_models:line my_models:parabola
@@ -114,25 +111,18 @@ def evidence(options: Options) -> None:
     if len(models) > 1 and (options.plot is not None or options.report is not None):
         raise ValueError("--plot and --report are of one model: leave them out, or give one model.")
     check_outputs(options)
-    results: list[tuple[Any, Any]] = []
-    try:
-        with open_client(options) as client:
-            for i, (model, name) in enumerate(zip(models, names, strict=True)):
-                if len(models) > 1 and not options.quiet:
-                    print(f"annealz: {model}, {i + 1} of {len(models)}", file=sys.stderr)
-                folder = out if out is None or len(models) == 1 else out / name
-                changes = {"model": model, "out": folder, "seed": options.seed + i}
-                results.append(run_estimate(options, client, **changes))
-    except BaseException:
-        for _, store in results:  # which nobody will read
-            drop_scratch(store)
-        raise
-    if len(results) == 1:
-        sheet = _with_posterior(results[0][0])
-        end(options, sheet, results, sheet.next_command)
-        return
-    estimates = dict(zip(names, (result for result, _ in results), strict=True))
-    end(options, _sheet_of_several(estimates), results)
+    with open_session(options) as session:
+        results: dict[str, Any] = {}
+        for i, (model, name) in enumerate(zip(models, names, strict=True)):
+            if len(models) > 1 and not options.quiet:
+                print(f"annealz: {model}, {i + 1} of {len(models)}", file=sys.stderr)
+            folder = out if out is None or len(models) == 1 else out / name
+            results[name] = session.estimate(model=model, out=folder, seed=options.seed + i)
+        if len(models) > 1:
+            session.end(_sheet_of_several(results))
+        else:
+            sheet = _with_posterior(results[names[0]])
+            session.end(sheet, sheet.next_command)
 
 
 def _with_posterior(estimate: Any) -> Sheet:
@@ -170,7 +160,7 @@ def _names(models: list[str]) -> list[str]:
 @command(
     MODEL,
     *request_options(AnnealingRequest),
-    *shared("exact", "run", *_RUN, "report"),
+    *shared("exact", "run", *OF_RUNS, "report"),
     examples="""
         annealz entropy mnist-pcd-20
         annealz entropy lattice.npz --steps 2000 --json
@@ -187,15 +177,10 @@ def entropy(options: Options) -> None:
 
     check_outputs(options)
     model = None if options.run is None else load_model(options.model)
-    with open_client(options) as client:
-        estimate, store = chains_of(options, client, model, resuming_command(options))
-    try:
-        sheet = estimate.entropy().sheet()
-    except ValueError:
-        drop_scratch(store)
-        raise
-    again = next_command(estimate, "entropy") if options.run is None else None
-    end(options, sheet, [(estimate, store)], again)
+    with open_session(options, resuming_command(options)) as session:
+        estimate = session.chains_of(model)
+        again = next_command(estimate, "entropy") if options.run is None else None
+        session.end(estimate.entropy().sheet(), again)
 
 
 def resuming_command(options: Options) -> str:
@@ -206,11 +191,9 @@ def resuming_command(options: Options) -> str:
 
 
 @command(
-    argument("folder", Path, ..., "The folder of the run or training.", metavar="FOLDER"),
+    argument("folder", "The folder of the run or training.", kind=Path),
     option(
         "model",
-        str | None,
-        None,
         "The model again, module:name, if it was imported: no module that a folder names is imported.",
     ),
     *shared("cluster", "plot", "report", "strict", "as_json", "quiet"),
@@ -236,22 +219,13 @@ def resume(options: Options) -> None:
     check_outputs(options)
     store.record()  # a folder that cannot be resumed is refused before workers start
     model = None if options.model is None else load_model(options.model)
-    with open_client(options) as client:
-        result, store = resume_run(options.folder, options, client, model)
-    end(options, result.sheet(), [(result, store)])
+    with open_session(options) as session:
+        session.end(session.resumed(options.folder, model).sheet())
 
 
 @command(
-    argument("run", Path, ..., "The folder of a finished run (estimate --out).", metavar="RUN"),
-    option(
-        "out",
-        Path | None,
-        None,
-        "The page, .html.",
-        "-o",
-        "--out",
-        show_default="RUN/report.html",
-    ),
+    argument("run", "The folder of a finished run (estimate --out).", kind=Path),
+    option("out", "The page, .html.", None, Path, ["-o", "--out"], show_default="RUN/report.html"),
     examples="""
         annealz report run
         annealz report run -o page.html

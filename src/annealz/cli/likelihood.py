@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annealz.cli.estimate import resuming_command
-from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
-from annealz.cli.progress import show_progress
-from annealz.cli.run import (
-    chains_of,
-    drop_scratch,
-    exit_if_unreliable,
-    interrupted,
-    open_client,
-    settle,
+from annealz.cli.options import (
+    MODEL,
+    OF_RUNS,
+    Options,
+    argument,
+    command,
+    option,
+    request_options,
+    shared,
 )
-from annealz.cli.show import show_sheet
+from annealz.cli.run import open_session
+from annealz.cli.show import check_free, show_sheet
 from annealz.core import interrupts
-from annealz.core.errors import InputError
 from annealz.core.names import packaged_models
-from annealz.io.files import write_atomic
+from annealz.io.files import check_file, write_atomic, writing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,34 +34,22 @@ _TABLES = (".npy", ".csv")
     MODEL,
     argument(
         "examples",
-        str | None,
-        None,
         "mnist-test (default for models of MNIST), mnist, a file of rows (npy, npz, IDX), or aligned "
         "sequences in FASTA.",
+        None,
         metavar="DATA",
         show_default=False,
     ),
     option(
         "alphabet",
-        str | None,
-        None,
         "Of sequences: protein, rna, dna, or the letters in the order of their states.",
         show_default=False,
     ),
     *shared("method"),
     *request_options(),
-    option(
-        "conservative",
-        bool,
-        False,
-        "Also compute a lower bound, by reverse annealing.",
-        "--conservative",
-    ),
-    option("per_example", Path | None, None, "Write log p(v) of every example (npy, csv)."),
-    *shared(
-        *("map", "exact", "run", "mnist", "out", "force", "checkpoint_seconds", "cluster"),
-        *("strict", "as_json", "quiet"),
-    ),
+    option("conservative", "Also compute a lower bound, by reverse annealing.", False),
+    option("per_example", "Write log p(v) of every example (npy, csv).", kind=Path),
+    *shared("map", "exact", "run", "mnist", *OF_RUNS),
     examples="""
         annealz likelihood mnist-pcd-500
         annealz likelihood model.npz rows.npy --conservative
@@ -81,34 +69,26 @@ def likelihood(options: Options) -> None:
     if options.conservative:
         check_conservative(model)
     if options.per_example is not None:
-        _check_table(options.per_example, options.force)
+        check_file(options.per_example, "file", _TABLES)
+        check_free(options.per_example, options.force)
     examples = read_examples(data, model, alphabet=options.alphabet, mnist=options.mnist)
-    go_on = resuming_command(options)
-    with open_client(options) as client:
-        estimate, store = chains_of(options, client, model, go_on)
-    try:
-        is_quiet = options.quiet or not options.conservative
-        with interrupts.awaiting(), show_progress(is_quiet) as progress:
+    with open_session(options, resuming_command(options)) as session:
+        estimate = session.chains_of(model)
+        with session.ending():
             result = log_likelihood(
                 model,
                 examples.rows,
                 estimate=estimate,
                 conservative=options.conservative,
                 data_name=examples.name,
-                on_progress=progress,
+                progress=options.conservative and not options.quiet,
             )
             interrupts.check()
-        sheet = result.sheet()
-        show_sheet(sheet, options.as_json)
-        if options.per_example is not None:
-            _save_table(result.log_likelihoods, options.per_example, examples.labels)
-    except KeyboardInterrupt:
-        raise interrupted(store, go_on, is_kept=store is not None) from None
-    except ValueError:
-        drop_scratch(store)
-        raise
-    settle((estimate, store))
-    exit_if_unreliable(options, sheet)
+            sheet = result.sheet()
+            show_sheet(sheet, options.as_json)
+            if options.per_example is not None:
+                _save_table(result.log_likelihoods, options.per_example, examples.labels)
+        session.settle(sheet)
 
 
 def _default_data(model: str, meta: dict[str, Any]) -> str:
@@ -117,20 +97,6 @@ def _default_data(model: str, meta: dict[str, Any]) -> str:
     if model in packaged_models() or trained_on in ("mnist", "mnist-train"):
         return "mnist-test"
     raise ValueError(f"DATA is missing: give mnist-test, mnist or a file of rows for {model}.")
-
-
-def _check_table(path: Path, force: bool) -> None:
-    """Refuse a file that could not be written, before the work is done."""
-    if path.suffix not in _TABLES:
-        raise ValueError(f"the file {path} must end in one of {', '.join(_TABLES)}.")
-    if not path.parent.is_dir():
-        raise ValueError(f"the file {path} is to go to a folder that does not exist.")
-    if path.exists() and not force:
-        raise InputError(
-            "per_example",
-            f"names {path}, which exists",
-            remedy="choose another name, or overwrite it with {force=True}",
-        )
 
 
 def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None) -> None:
@@ -143,12 +109,10 @@ def _save_table(values: np.ndarray, path: Path, labels: tuple[str, ...] | None) 
         content: bytes | str = buffer.getvalue()
     else:
         text = io.StringIO()
+        columns = {"example": range(len(values)), "log_likelihood": map(repr, values.tolist())}
+        columns |= {} if labels is None else {"name": labels}
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["example", "log_likelihood", *([] if labels is None else ["name"])])
-        for i, value in enumerate(values.tolist()):
-            writer.writerow([i, repr(value), *([] if labels is None else [labels[i]])])
+        writer.writerows([columns, *zip(*columns.values(), strict=True)])
         content = text.getvalue()
-    try:
+    with writing(str(path)):
         write_atomic(path, content)
-    except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror or error}.") from error

@@ -12,34 +12,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 from annealz.cli import estimate, likelihood, tools  # noqa: F401 - they register commands
-from annealz.cli.help import Command, show_no_types
-from annealz.cli.options import COMMANDS
-from annealz.cli.plain import speak_plainly
-from annealz.cli.signals import answer_signals, leave
+from annealz.cli.options import app
+from annealz.cli.show import spell_letters
+from annealz.cli.signals import leave
 from annealz.core import interrupts
 from annealz.core.compilation_cache import keep_programs
-
-_INTERRUPTED = "annealz: interrupted."
-
-
-class _Group(TyperGroup):
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        show_no_types(self, ctx)
-        super().format_help(ctx, formatter)
-
-
-app = typer.Typer(
-    cls=_Group,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    help="Log partition functions by annealed importance sampling.",
-    epilog="See 'annealz COMMAND --help' for the options of a command, with examples.",
-)
-for _command in COMMANDS:
-    app.command(cls=Command, epilog=_command.epilog)(_command.function)
 
 
 def _version(wanted: bool) -> None:
@@ -60,20 +39,19 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit; without `arguments` as the program itself, which answers signals."""
+    """Run the command line and exit; without `arguments` as the program itself."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
     if sys.stdout is None:
         sys.exit(
             _fail("standard output is closed: send it to /dev/null if nobody reads the result.")
         )
-    speak_plainly()
-    if arguments is None:
-        answer_signals()
-        keep_programs()
-    status = run(sys.argv[1:] if arguments is None else list(arguments))
-    if arguments is None:
-        gc.freeze()  # the interpreter would look for cycles in all of JAX once more, for a second
+    spell_letters()
+    if arguments is not None:
+        leave(run(list(arguments)))
+    keep_programs()
+    status = run(sys.argv[1:])
+    gc.freeze()  # the interpreter would look for cycles in all of JAX once more, for a second
     leave(status)
 
 
@@ -89,7 +67,7 @@ def run(arguments: list[str]) -> int:
         return status
     except BaseException as error:
         if interrupts.is_asked() or isinstance(error, KeyboardInterrupt | typer.Abort):
-            print(_INTERRUPTED, file=sys.stderr)
+            print("annealz: interrupted.", file=sys.stderr)
             return 130
         return _refused(error)
 

@@ -1,24 +1,31 @@
-"""The options of commands: those of requests from their fields, and those that say where and how.
+"""The commands and their options: those of requests from their fields, and those that say where and how.
 
-A command is a function of one namespace that holds the values of its options. `help.py` fills in what
-stands in braces.
+A command is a function of one namespace that holds the values of its options. Its help is filled in when
+it is shown, so that other commands do not wait for it:
+
+    {schedules} {compared}    names, all of them and those that `compare` takes by default
+    {rules}                   every schedule with its description, a line each
+    {suffixes}                endings of model files
 """
 
+import copy
 import dataclasses
 import inspect
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperArgument
+from rich.markup import escape
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from annealz.core.errors import InputError
 from annealz.core.names import BASES, DEFAULT_MODEL, KERNELS, MARGINALS, METHODS, packaged_models
 from annealz.diagnostics.findings import in_options, option_of
+from annealz.io.formats import FORMATS, suffixes
 from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.exchange.request import ExchangeRequest
@@ -28,17 +35,55 @@ Options = types.SimpleNamespace
 """The values of the options of a command, by name."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Command:
-    """What typer makes a command of."""
-
-    function: Callable[..., None]
-    epilog: str
+def _rules() -> str:
+    lines = [f"{rule.name}: {rule.description}" for rule in SCHEDULES.usable()]
+    return "\n".join([*lines, *SCHEDULES.refusals()])
 
 
-COMMANDS: list[_Command] = []
-"""All commands, in the order of the help."""
+_WORDS = {
+    "{schedules}": lambda: ", ".join(SCHEDULES.names()),
+    "{compared}": lambda: ", ".join(SCHEDULES.compared()),
+    "{rules}": _rules,
+    "{suffixes}": lambda: suffixes(FORMATS.usable()),
+}
 
+
+def _filled(text: str | None) -> str | None:
+    for word, value in _WORDS.items():
+        if text and word in text:
+            text = text.replace(word, escape(value()))
+    return text
+
+
+class _Help:
+    """Help whose words are filled in; flags, which take no value, show no type."""
+
+    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
+        shown = copy.copy(self)  # another package may be there the next time
+        shown.epilog = _filled(self.epilog)
+        shown.params = [copy.copy(param) for param in self.params]
+        for param in shown.get_params(ctx):
+            param.help = _filled(getattr(param, "help", None))
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        super(_Help, shown).format_help(ctx, formatter)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class _Group(_Help, TyperGroup):
+    pass
+
+
+class _Command(_Help, TyperCommand):
+    pass
+
+
+app = typer.Typer(
+    cls=_Group,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Log partition functions by annealed importance sampling.",
+    epilog="See 'annealz COMMAND --help' for the options of a command, with examples.",
+)
 _REQUESTS = (AnnealingRequest, ExchangeRequest, NestedRequest)
 _NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "schedule": SCHEDULES.names,
@@ -69,7 +114,7 @@ def command(
         run.__signature__ = inspect.Signature(names)  # pyright: ignore[reportFunctionMemberAccess]
         run.__annotations__ = {one.name: one.annotation for one in names}
         run.__name__, run.__doc__ = function.__name__, function.__doc__
-        COMMANDS.append(_Command(run, f"Examples:\n\n{lines}{more}"))
+        app.command(cls=_Command, epilog=f"Examples:\n\n{lines}{more}")(run)
         return function
 
     return register
@@ -88,21 +133,30 @@ def _written(name: str, context: typer.Context) -> str:
 
 
 def option(
-    name: str, kind: Any, default: Any, help: str, *flags: str, **more: Any
+    name: str,
+    help: str,
+    default: Any = None,
+    kind: Any = str,
+    flags: Sequence[str] = (),
+    **more: Any,
 ) -> inspect.Parameter:
-    """Return an option; `more` goes to typer."""
-    return _parameter(name, kind, default, typer.Option(*flags, help=help, **more))
+    """Return an option of the kind of its default, or of this `kind`; `more` goes to typer."""
+    info = typer.Option(*(flags or [option_of(name)]), help=help, **more)
+    return _parameter(name, kind if default in (None, ...) else type(default), default, info)
 
 
-def argument(name: str, kind: Any, default: Any, help: str, **more: Any) -> inspect.Parameter:
-    """Return an argument; `more` goes to typer."""
-    return _parameter(name, kind, default, typer.Argument(help=help, **more))
+def argument(
+    name: str, help: str, default: Any = ..., kind: Any = str, **more: Any
+) -> inspect.Parameter:
+    """Return an argument, in capitals where `more`, which goes to typer, does not name it."""
+    info = typer.Argument(help=help, **{"metavar": name.upper(), **more})
+    return _parameter(name, kind, default, info)
 
 
 def _parameter(name: str, kind: Any, default: Any, info: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
-    )
+    annotation = Annotated[kind if default is not None else kind | None, info]
+    role = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, role, default=default, annotation=annotation)
 
 
 def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -110,8 +164,8 @@ def _completes(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
-def request_options(*requests: type) -> list[inspect.Parameter]:
-    """Return the options of these requests, by default of all methods, each once."""
+def request_options(*requests: type, names: Iterable[str] = ()) -> list[inspect.Parameter]:
+    """Return the options of these requests, by default of all methods, each once; or those of names."""
     options: dict[str, inspect.Parameter] = {}
     for request in requests or _REQUESTS:
         hints = typing.get_type_hints(request)
@@ -119,72 +173,77 @@ def request_options(*requests: type) -> list[inspect.Parameter]:
         for field in sorted(fields, key=lambda one: one.name not in request.__annotations__):
             if field.metadata.get("help") and field.metadata["is_in_cli"]:
                 options.setdefault(field.name, _request_option(field, hints[field.name]))
-    return list(options.values())
+    return [one for one in options.values() if not names or one.name in names]
+
+
+def request_values(options: Options, *requests: type) -> dict[str, Any]:
+    """Return the values of these options, with lists split and files of data read."""
+    names = [one.name for one in request_options(*requests) if hasattr(options, one.name)]
+    values = {name: getattr(options, name) for name in names}
+    if values.get("along") is not None:
+        try:
+            values["along"] = [float(word) for word in values["along"].split(",")]
+        except ValueError:
+            text = values["along"]
+            raise InputError("along", "must be numbers separated by commas", text) from None
+    if values.get("schedules") is not None:
+        words = (word.strip() for word in values["schedules"].split(","))
+        values["schedules"] = [word for word in words if word]
+    if values.get("data") is not None:
+        from annealz.training.data import read_data
+
+        values["data"] = read_data(values["data"])
+    return values
 
 
 def _request_option(field: Any, hint: Any) -> inspect.Parameter:
     kind = _TYPES.get(field.name, str) if hint is Any else hint
-    if field.default is None and hint is Any:
-        kind = kind | None
-    flags = [option_of(field.name)]
-    if field.default is True:
-        flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
+    flag = option_of(field.name)
+    flags = [f"{flag}/--no-{flag[2:]}"] if field.default is True else []
     words = field.metadata["help"].replace("{bases}", ", ".join(BASES))
     words = words.replace("{marginals}", ", ".join(MARGINALS))
     names = _NAMES.get(field.name)
     more = {} if names is None else {"autocompletion": _completes(names)}
-    return option(field.name, kind, field.default, words, *flags, **more)
+    return option(field.name, words, field.default, kind, flags, **more)
 
 
 MODEL = argument(
     "model",
-    str,
-    DEFAULT_MODEL,
     "Packaged name (see 'annealz models'), model file ({suffixes}), or module:name of a Python object.",
-    metavar="MODEL",
+    DEFAULT_MODEL,
     autocompletion=_completes(packaged_models),
 )
+OF_RUNS = ("out", "force", "checkpoint_seconds", "cluster", "strict", "as_json", "quiet")
 _SHARED = [
     option(
         "method",
-        str,
-        METHODS[0],
         "annealing; exchange: replica exchange between values of beta; nested: nested sampling.",
+        METHODS[0],
         autocompletion=_completes(lambda: METHODS),
     ),
     option(
         "map",
-        str | None,
-        None,
         "What the arrays of the file are called: weights=W.T,hidden_bias=bh,visible_bias=bv.",
         metavar="NAMES",
     ),
-    option("evidence", Path | None, None, "Observed variables of a UAI network: an evid file."),
-    option(
-        "exact",
-        bool,
-        False,
-        "Compute the exact log Z too, by enumeration or contraction.",
-        "--exact",
-    ),
-    option("run", Path | None, None, "Take the chains of the run in this folder, done or not."),
-    option("mnist", Path | None, None, "Folder with the MNIST files (else fetched once)."),
-    option("out", Path | None, None, "Folder for checkpoints and results."),
-    option("force", bool, False, "Overwrite what is there.", "--force"),
-    option("checkpoint_seconds", float, 15.0, "Seconds between checkpoints.", min=0),
+    option("evidence", "Observed variables of a UAI network: an evid file.", kind=Path),
+    option("exact", "Compute the exact log Z too, by enumeration or contraction.", False),
+    option("run", "Take the chains of the run in this folder, done or not.", kind=Path),
+    option("mnist", "Folder with the MNIST files (else fetched once).", kind=Path),
+    option("out", "Folder for checkpoints and results.", kind=Path),
+    option("force", "Overwrite what is there.", False),
+    option("checkpoint_seconds", "Seconds between checkpoints.", 15.0, min=0),
     option(
         "cluster",
-        str | None,
-        None,
         "Dask workers that compute: tcp://host:8786, a scheduler file, or local processes, like 4.",
         metavar="WHERE",
     ),
-    option("plot", Path | None, None, "Write a picture (png, pdf, svg)."),
-    option("report", Path | None, None, "Write an HTML page that holds all of it."),
-    option("strict", bool, False, "Exit with status 4 where the result is unreliable.", "--strict"),
-    option("log10", bool, False, "Show log10 Z too, as the UAI competitions do.", "--log10"),
-    option("as_json", bool, False, "Print one JSON object.", "--json"),
-    option("quiet", bool, False, "No progress on stderr.", "--quiet"),
+    option("plot", "Write a picture (png, pdf, svg).", kind=Path),
+    option("report", "Write an HTML page that holds all of it.", kind=Path),
+    option("strict", "Exit with status 4 where the result is unreliable.", False),
+    option("log10", "Show log10 Z too, as the UAI competitions do.", False),
+    option("as_json", "Print one JSON object.", False, flags=["--json"]),
+    option("quiet", "No progress on stderr.", False),
 ]
 
 

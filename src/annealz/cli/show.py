@@ -1,13 +1,20 @@
-"""Results on stdout: a table for people, one JSON object for programs; pictures and pages in files."""
+"""Results on stdout: a table for people, one JSON object for programs; pictures and pages in files.
+
+Letters that a stream of another encoding than UTF-8 cannot show are spelled in ASCII, by an error handler
+of Python's codecs. A terminal whose locale is plain C gets ASCII altogether: Python itself takes UTF-8
+there, and the terminal need not.
+"""
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import json
 import math
+import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -15,21 +22,46 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from annealz.io.files import check_file, writing
+
 if TYPE_CHECKING:
     from annealz.cli.options import Options
     from annealz.diagnostics.sheet import Row, Sheet
 
 _STATUS_STYLES = {"ok": "bold green", "unreliable": "bold red"}
-_WORDS = (
-    "model",
-    "parameter",
-    "status",
-    "schedule",
-    "training",
-    "units",
-)  # columns without numbers
+# columns without numbers
+_WORDS = ("model", "parameter", "status", "schedule", "training", "units")
 _BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 _WIDE = 1000  # columns where nobody looks: lines of a file are not wrapped
+_SPELLED = {"±": "+/-", "…": "...", "–": "-", "—": "-", "→": "->", "×": "x", "·": "*", "√": "sqrt"}
+_SPELLED |= {"β": "beta", "τ": "tau", "≤": "<=", "≥": ">=", "’": "'", "\u0302": "^"}
+
+
+def spell_letters() -> None:
+    """Let stdout and stderr spell what they cannot show."""
+    codecs.register_error("annealz.spelled", _spell)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)  # what tests put there may not have it
+        if reconfigure is None:
+            continue
+        if stream.isatty() and _is_plain(os.environ):
+            reconfigure(encoding="ascii", errors="annealz.spelled")
+        elif (stream.encoding or "").lower().replace("-", "") != "utf8":
+            reconfigure(errors="annealz.spelled")
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    return "".join(_SPELLED.get(letter, "?") for letter in letters), error.end
+
+
+def _is_plain(environment: Mapping[str, str]) -> bool:
+    """Whether the locale is C; LC_CTYPE=C.UTF-8 is passed over, because Python sets it there by itself."""
+    names = [environment.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG")]
+    said = [name for name in names if name and name != "C.UTF-8"] or names[:1]
+    return said[0] in ("C", "POSIX")
 
 
 class _Stripped:
@@ -118,7 +150,7 @@ def with_log10(sheet: Sheet) -> Sheet:
 def check_outputs(options: Options) -> None:
     """Refuse a picture or a page that could not be written, before the work is done."""
     check_plot(getattr(options, "plot", None))
-    if options.report is not None:
+    if getattr(options, "report", None) is not None:
         from annealz.views.report import check_report
 
         check_report(options.report)
@@ -126,33 +158,33 @@ def check_outputs(options: Options) -> None:
 
 def check_plot(path: Path | None) -> None:
     """Refuse a picture that could not be written, before the work is done."""
-    if path is None:
-        return
-    from matplotlib.figure import Figure
+    if path is not None:
+        from matplotlib.figure import Figure
 
-    known = Figure().canvas.get_supported_filetypes()
-    if path.suffix[1:] not in known:
-        raise ValueError(f"the picture {path} must end in one of {', '.join(sorted(known))}.")
-    if not path.parent.is_dir():
-        raise ValueError(f"the picture {path} is to go to a folder that does not exist.")
+        known = Figure().canvas.get_supported_filetypes()
+        check_file(path, "picture", [f".{ending}" for ending in sorted(known)])
+
+
+def check_free(path: Path, force: bool) -> None:
+    """Refuse to overwrite a file unasked."""
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
 
 
 def save_pages(options: Options, result: Any) -> None:
     """Write the picture and the page that are wanted; if one cannot be written, the other is."""
-    plot = getattr(options, "plot", None)
+    plot, report = (getattr(options, name, None) for name in ("plot", "report"))
     try:
         if plot is not None:
             save_figure(result.plot(), plot)
     finally:
-        if getattr(options, "report", None) is not None:
-            result.report(options.report)
+        if report is not None:
+            result.report(report)
             if not options.as_json:
-                print(f"report: {options.report}")
+                print(f"report: {report}")
 
 
 def save_figure(figure: Any, path: Path) -> None:
     """Write a picture."""
-    try:
+    with writing(f"the picture {path}"):
         figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise ValueError(f"cannot write the picture {path}: {error.strerror or error}.") from error

@@ -29,8 +29,6 @@ _over = threading.Event()
 
 def answer_signals() -> None:
     """Answer signals from now on, until the process ends."""
-    if signal.getsignal(signal.SIGINT) is _ignore:
-        return
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     for number in _STATUS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
+import functools
 import json
 import os
 import time
@@ -15,10 +15,19 @@ from typing import Any
 import platformdirs
 import typer
 
-from annealz.cli.options import MODEL, Options, argument, command, option, request_options, shared
-from annealz.cli.progress import show_labelled_progress, show_progress, show_training
+from annealz.cli.options import (
+    MODEL,
+    Options,
+    argument,
+    command,
+    option,
+    request_options,
+    request_values,
+    shared,
+)
 from annealz.cli.run import interrupted, open_client
 from annealz.cli.show import (
+    check_free,
     check_outputs,
     check_plot,
     open_console,
@@ -29,6 +38,9 @@ from annealz.cli.show import (
     show_table,
 )
 from annealz.core.names import ALGORITHMS, packaged_models
+from annealz.io.files import writing
+from annealz.methods.annealing.request import CompareRequest
+from annealz.views.progress import live_report, training_report
 
 _EXTRAS = {  # package: what it is for
     "h5py": "HDF5 files",
@@ -41,18 +53,9 @@ _EXTRAS = {  # package: what it is for
 _FAILED = 1
 
 
-def _of_requests(*names: str) -> list[Any]:
-    """Return these options of the requests."""
-    return [one for one in request_options() if one.name in names]
-
-
 @command(
     MODEL,
-    option("schedules", str | None, None, "Names, separated by commas (default {compared})."),
-    option("num_steps", int, 10_000, "Steps of a schedule without a pilot.", "--steps"),
-    option("num_chains", int, 1000, "Chains N.", "--chains"),
-    option("num_replicates", int, 4, "Independent runs of each schedule.", "--replicates"),
-    *_of_requests("base", "seed", "data"),
+    *request_options(CompareRequest),
     *shared("map", "cluster", "plot", "report", "as_json", "quiet"),
     examples="""
         annealz compare model.npz
@@ -68,19 +71,12 @@ def compare(options: Options) -> None:
     from annealz.results.compare import compare_schedules
 
     check_outputs(options)
-    names = options.schedules
-    with open_client(options) as client, show_labelled_progress(options.quiet) as progress:
+    with open_client(options) as client:
         result = compare_schedules(
             MappedFile.of(options.model, options.map),
-            schedules=None if names is None else [n.strip() for n in names.split(",") if n.strip()],
-            num_steps=options.num_steps,
-            num_chains=options.num_chains,
-            num_replicates=options.num_replicates,
-            base=options.base,
-            data=_read_data(options.data),
-            seed=options.seed,
+            **request_values(options, CompareRequest),
             client=client,
-            on_progress=progress,
+            progress=not options.quiet,
         )
     show_sheet(result.sheet(), options.as_json)
     if options.plot is None and not options.as_json:
@@ -90,27 +86,12 @@ def compare(options: Options) -> None:
         print(f"figure: {options.plot}")
 
 
-def _read_data(file: Path | None) -> Any:
-    if file is None:
-        return None
-    from annealz.training.data import read_data
-
-    return read_data(file)
-
-
 @command(
     MODEL,
-    *_of_requests("schedule", "num_steps"),
-    option(
-        "num_chains",
-        int,
-        1000,
-        "Chains of the run to come: they size the pilot of mixing.",
-        "--chains",
-        min=1,
-    ),
-    option("out", Path, Path("schedule.json"), "The schedule, as JSON.", "-o", "--out"),
-    *_of_requests("base", "seed", "data", "marginal"),
+    *request_options(names=["schedule", "num_steps"]),
+    option("num_chains", "Chains of the run to come: they size the pilot of mixing.", 1000, min=1),
+    option("out", "The schedule, as JSON.", Path("schedule.json"), flags=["-o", "--out"]),
+    *request_options(names=["base", "seed", "data", "marginal"]),
     *shared("map", "force", "plot", "quiet"),
     examples="""
         annealz schedule model.npz -o s.json
@@ -127,7 +108,8 @@ def schedule(options: Options) -> None:
     from annealz.models.formats.naming import MappedFile
     from annealz.pilots.plan import check_schedule, plan_schedule
 
-    out, name, seed = options.out, options.schedule, options.seed
+    out, given = options.out, request_values(options)
+    name, seed = options.schedule, options.seed
     picture = out.with_suffix(".png") if options.plot is None else options.plot
     check_plot(picture)
     if picture == out:
@@ -135,30 +117,18 @@ def schedule(options: Options) -> None:
             f"{out} cannot be both the schedule and its picture: give it another ending."
         )
     for path in (out, picture):
-        if path.exists() and not options.force:
-            raise ValueError(f"{path} exists: choose another name, or overwrite it with --force.")
-    chosen = choose_problem(
-        MappedFile.of(options.model, options.map),
-        base=options.base,
-        data=_read_data(options.data),
-        marginal=options.marginal,
-    )
+        check_free(path, options.force)
+    where = {name: given[name] for name in ("base", "data", "marginal")}
+    chosen = choose_problem(MappedFile.of(options.model, options.map), **where)
     num_steps = check_schedule(name, options.num_steps)
     sizes = {"num_chains": options.num_chains, "seed": seed}
-    with show_progress(options.quiet) as progress:
+    with live_report(is_quiet=options.quiet) as progress:
         problem = chosen.prepared(num_steps=num_steps, on_progress=progress, **sizes)
-        made = plan_schedule(
-            name,
-            problem.states,
-            problem.kernel,
-            num_steps=options.num_steps,
-            on_progress=progress,
-            **sizes,
-        )
-    try:
+        where = problem.states, problem.kernel
+        sizes |= {"num_steps": options.num_steps, "on_progress": progress}
+        made = plan_schedule(name, *where, **sizes)
+    with writing(f"the schedule {out}"):
         made.save(out)
-    except OSError as error:
-        raise ValueError(f"cannot write the schedule {out}: {error.strerror or error}.") from error
     save_figure(made.plot().figure, picture)
     print(f"{made.name}, {made.num_steps:,} steps: {out}, {picture}")
     report = made.provenance
@@ -175,24 +145,18 @@ def schedule(options: Options) -> None:
 
 
 @command(
-    argument(
-        "data",
-        str,
-        ...,
-        "mnist, or a file of rows in [0, 1]: npy, npz, IDX (gz or not).",
-        metavar="DATA",
-    ),
-    option("out", Path, ..., "The model file (npz) to write.", "--out", "-o"),
-    option("num_hidden", int, 20, "Hidden units.", "--hidden"),
-    option("algorithm", str, "pcd", f"{' or '.join(ALGORITHMS)}."),
-    option("gibbs_steps", int, 1, "Gibbs sweeps per update."),
-    option("num_updates", int, 250_000, "Parameter updates.", "--updates"),
-    option("learning_rate", float, 0.01, "Of the first update."),
-    option("final_learning_rate", float | None, None, "Of the last update, reached linearly."),
-    option("weight_decay", float, 0.0, "L2 weight decay, of the weights only."),
-    option("batch_size", int, 100, "Rows per update, and chains.", "--batch"),
-    *_of_requests("seed"),
-    option("series", int | None, None, "Keep the model every so many updates as well."),
+    argument("data", "mnist, or a file of rows in [0, 1]: npy, npz, IDX (gz or not)."),
+    option("out", "The model file (npz) to write.", ..., Path, ["--out", "-o"]),
+    option("num_hidden", "Hidden units.", 20),
+    option("algorithm", f"{' or '.join(ALGORITHMS)}.", "pcd"),
+    option("gibbs_steps", "Gibbs sweeps per update.", 1),
+    option("num_updates", "Parameter updates.", 250_000),
+    option("learning_rate", "Of the first update.", 0.01),
+    option("final_learning_rate", "Of the last update, reached linearly.", kind=float),
+    option("weight_decay", "L2 weight decay, of the weights only.", 0.0),
+    option("batch_size", "Rows per update, and chains.", 100, flags=["--batch"]),
+    *request_options(names=["seed"]),
+    option("series", "Keep the model every so many updates as well.", kind=int),
     *shared("mnist", "checkpoint_seconds", "force", "as_json", "quiet"),
     examples="""
         annealz train mnist -o digits.npz
@@ -212,17 +176,9 @@ def train(options: Options) -> None:
     settings = Settings(**{name: getattr(options, name) for name in names})
     source = DataSource.of(options.data, options.mnist)
 
-    def work(on_progress: Any) -> Any:
-        return train_to_file(
-            source,
-            settings,
-            options.out,
-            series=options.series,
-            force=options.force,
-            checkpoint_seconds=options.checkpoint_seconds,
-            on_progress=on_progress,
-        )
-
+    names = ("series", "force", "checkpoint_seconds")
+    more = {name: getattr(options, name) for name in names}
+    work = functools.partial(train_to_file, source, settings, options.out, **more)
     _train(work, training_store(options.out), options)
 
 
@@ -231,18 +187,16 @@ def resume_training(options: Options) -> None:
     from annealz.io.store import Store
     from annealz.training import job
 
-    def work(on_progress: Any) -> Any:
-        return job.resume_training(options.folder, on_progress=on_progress)
-
+    work = functools.partial(job.resume_training, options.folder)
     _train(work, Store(options.folder), options)
 
 
-def _train(work: Callable[[Any], Any], store: Any, options: Options) -> None:
+def _train(work: Callable[..., Any], store: Any, options: Options) -> None:
     try:
-        with show_training(options.quiet) as progress:
-            outcome = work(progress)
+        with live_report(training_report, options.quiet) as progress:
+            outcome = work(on_progress=progress)
     except KeyboardInterrupt:
-        raise interrupted(store, is_kept=store.holds_run) from None
+        raise interrupted(store if store.holds_run else None) from None
     show_sheet(outcome.sheet(), options.as_json)
 
 
@@ -255,30 +209,23 @@ def _train(work: Callable[[Any], Any], store: Any, options: Options) -> None:
 )
 def models(options: Options) -> None:
     """List the packaged models."""
+    from annealz.diagnostics.sheet import record_of
     from annealz.models.formats.load import load_binary
 
-    found = {name: load_binary(name) for name in packaged_models()}
-    if options.as_json:
-        rows = [
-            {
-                "name": name,
-                "num_hidden": model.num_hidden,
-                "num_visible": model.num_visible,
-                "exact_log_z": meta.get("exact_log_z"),
-                "training": meta.get("training"),
-                "digest": model.digest,
-            }
-            for name, (model, meta) in found.items()
-        ]
-        print(json.dumps({"models": rows}))
-        return
-    lines = []
-    for name, (model, meta) in found.items():
-        exact = meta.get("exact_log_z")
+    records, lines = [], []
+    for name in packaged_models():
+        model, meta = load_binary(name)
+        exact, training = meta.get("exact_log_z"), meta.get("training")
+        sizes = record_of(model, "num_hidden num_visible")
+        known = {"exact_log_z": exact, "training": training, "digest": model.digest}
+        records.append({"name": name, **sizes, **known})
         number = "–" if exact is None else f"{exact:.4f}"
         size = f"{model.num_visible} × {model.num_hidden}"
-        lines.append((name, size, number, _training(meta.get("training"))))
-    show_table(open_console(), ("model", "units", "exact log Z", "training"), lines)
+        lines.append((name, size, number, _training(training)))
+    if options.as_json:
+        print(json.dumps({"models": records}))
+    else:
+        show_table(open_console(), ("model", "units", "exact log Z", "training"), lines)
 
 
 def _training(settings: dict[str, Any] | None) -> str:
@@ -341,12 +288,10 @@ def _found() -> dict[str, Any]:
 
 
 def _version(package: str) -> str | None:
-    if importlib.util.find_spec(package) is None:
-        return None
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "unknown"
+        return None
 
 
 def _bytes_in(folder: Path) -> int:
@@ -365,6 +310,7 @@ def _self_test() -> dict[str, Any]:
     import numpy as np
 
     from annealz.api import estimate_log_z
+    from annealz.diagnostics.sheet import record_of
     from annealz.models.exact import exact_log_z
     from annealz.models.rbm import RBM
 
@@ -374,12 +320,8 @@ def _self_test() -> dict[str, Any]:
     options: dict[str, Any] = {"schedule": "linear", "num_steps": 1000, "num_chains": 500}
     estimate = estimate_log_z(model, base="uniform", second_opinion=False, **options)
     off = estimate.log_z - exact
-    return {
-        "is_passed": bool(abs(off) < 5 * estimate.std_err and estimate.std_err < 0.1),
-        "log_z": estimate.log_z,
-        "std_err": estimate.std_err,
-        "exact_log_z": exact,
-    }
+    is_passed = bool(abs(off) < 5 * estimate.std_err and estimate.std_err < 0.1)
+    return {"is_passed": is_passed, **record_of(estimate, "log_z std_err"), "exact_log_z": exact}
 
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -393,6 +335,7 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     if programs["are_kept"]:
         kept = f"kept in {programs['folder']}, {size_text(programs['bytes'])}"
     passed = "passed" if test["is_passed"] else "FAILED"
+    number = f"log Z {test['log_z']:.4f} ± {test['std_err']:.4f}, exact {test['exact_log_z']:.4f}"
     missing = {name: f"not installed ({use})" for name, use in _EXTRAS.items()}
     return [
         *((name, version) for name, version in versions.items() if name != "device"),
@@ -402,9 +345,5 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("fused steps", fused),
         ("cache", f"{found['cache']['folder']}, {size_text(found['cache']['bytes'])}"),
         ("programs", kept),
-        (
-            "self-test",
-            f"{passed}: log Z {test['log_z']:.4f} ± {test['std_err']:.4f}, exact "
-            f"{test['exact_log_z']:.4f}, {test['seconds']} s",
-        ),
+        ("self-test", f"{passed}: {number}, {test['seconds']} s"),
     ]

@@ -138,6 +138,11 @@ class Result(Shown):
         """Findings, and what to do about them; empty if there is nothing to report."""
         return messages_of(self.notes, in_python)
 
+    def described(self, headline: Row, rows: Sequence[Row], **more: Any) -> Sheet:
+        """Return a sheet with the name, the status and the notes of this result."""
+        own = {"name": type(self).__name__, "status": getattr(self, "status", None)}
+        return Sheet(**{**own, "notes": self.notes, "headline": headline, "rows": rows, **more})
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; what is unknown is None."""
         return self.sheet().to_dict()

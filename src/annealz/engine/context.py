@@ -43,7 +43,7 @@ class Context:
     force : overwrite a run that the folder holds
     client : a Dask client
     progress : show a live display
-    on_progress : called with every Progress, or with a name and a Progress where `is_named`
+    on_progress : called with every Progress, or with a name and a Progress
     on_forecast : called with what a wanted standard error should take
     chunk_steps : steps between returns to the host
     checkpoint_seconds : seconds between checkpoints
@@ -60,7 +60,6 @@ class Context:
         on_forecast: Callable[[Any], None] | None = None,
         chunk_steps: int | None = None,
         checkpoint_seconds: float = 15.0,
-        is_named: bool = False,
         is_resumed: bool = False,
     ):
         self.store = None if out is None else Store(out)
@@ -69,7 +68,6 @@ class Context:
         self.on_forecast = on_forecast
         self.messages: list[str] = []
         self._force, self._client, self._progress = force, client, progress
-        self._is_named = is_named
         self._is_read = is_resumed and self.store is not None and self.store.is_done
         self._stack = contextlib.ExitStack()
 
@@ -171,13 +169,11 @@ class Context:
 
     def _show(self, stack: contextlib.ExitStack) -> None:
         """Show progress, and call the caller's own function all the same."""
-        from annealz.views.progress import live_board, report_labelled_to, report_to
+        from annealz.views.progress import live_report
 
-        board = stack.enter_context(live_board())
-        if board is None:
+        first, second = stack.enter_context(live_report()), self.on_progress
+        if first is None:
             return
-        report = report_labelled_to if self._is_named else report_to
-        first, second = report(board), self.on_progress
 
         def both(*now: Any) -> None:
             first(*now)

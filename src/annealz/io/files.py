@@ -3,7 +3,7 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 _MOST_ATTEMPTS = 100  # to lock a folder that others take away
@@ -34,6 +34,28 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def check_file(path: str | Path, what: str, endings: Collection[str]) -> Path:
+    """Refuse a file that could not be written, before the work is done."""
+    path = Path(path)
+    if path.suffix.lower() not in endings:
+        known = f"one of {', '.join(endings)}" if len(endings) > 1 else "".join(endings)
+        raise ValueError(f"the {what} {path} must end in {known}.")
+    if path.is_dir():
+        raise ValueError(f"the {what} {path} is a folder: give a file.")
+    if not path.parent.is_dir():
+        raise ValueError(f"the {what} {path} is to go to a folder that does not exist.")
+    return path
+
+
+@contextlib.contextmanager
+def writing(what: str) -> Iterator[None]:
+    """Refuse, as bad input, a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot write {what}: {error.strerror or error}.") from error
 
 
 @contextlib.contextmanager

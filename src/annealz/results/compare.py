@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,36 +31,17 @@ from annealz.engine.anneal import anneal
 from annealz.engine.cluster import current_cluster, map_concurrently
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
-from annealz.io.records import list_of, optional, text, whole
 from annealz.io.schedules import SCHEDULES, described
 from annealz.kernels.abstract import AbstractKernel
+from annealz.methods.annealing.request import CompareRequest
 from annealz.methods.estimate import reproduction_sections
 from annealz.methods.problem import Problem, choose_problem
-from annealz.methods.request import PathRequest, option
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.plan import named_rule, pilot_scale_within, pilot_sweeps, plan_schedule
 
 if TYPE_CHECKING:
     from distributed import Client
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CompareRequest(PathRequest):
-    """The arguments of `compare_schedules`."""
-
-    method: ClassVar[str] = "annealing"
-    command: ClassVar[tuple[str, str]] = ("compare", "compare_schedules")
-
-    schedules: Annotated[Any, optional(list_of(text))] = None
-    num_steps: Annotated[int, whole] = 10_000
-    num_chains: Annotated[int, whole] = 1000
-    num_replicates: Annotated[int, whole] = 4
-    kernel: Annotated[Any, optional(text)] = option(None, is_in_cli=False)
-
-    def __post_init__(self):
-        super().__post_init__()
-        self.check_whole({"num_steps": 1, "num_chains": 1, "num_replicates": 2})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,27 +116,24 @@ class Contender(Judged):
             "main_sweeps": self.sweeps["main"],
         }
 
-    def row(self, exact_log_z: float | None) -> tuple[str, ...]:
-        """Return a row of a table, for people."""
+    def row(self, exact_log_z: float | None) -> dict[str, str]:
+        """Return the cells of a row, for people, by their headings."""
         gap = "–"
         if exact_log_z is not None:
             off = self.log_z - exact_log_z
             gap = f"{off:+.4f}" + (f" ({off / self.std_err:+.1f})" if self.std_err > 0 else "")
         low, high = self.variance_interval()
-        return (
-            self.name,
-            f"{self.num_steps:,}",
-            f"{self.sweeps['pilot']:,}",
-            with_error(self.log_z, self.std_err),
-            gap,
-            f"{np.median(self.ess):.0f} ({self.ess.min():.0f}–{self.ess.max():.0f})",
-            f"{self.variance.mean():.3f} ({low:.3f} … {high:.3f})",
-            self.status.value,
-        )
-
-
-_HEADINGS = ("schedule", "steps", "pilot", "log Z", "off by (s.e.)", "ESS: median (range)")
-_HEADINGS += ("Var log w", "status")
+        ess = f"{np.median(self.ess):.0f} ({self.ess.min():.0f}–{self.ess.max():.0f})"
+        return {
+            "schedule": self.name,
+            "steps": f"{self.num_steps:,}",
+            "pilot": f"{self.sweeps['pilot']:,}",
+            "log Z": with_error(self.log_z, self.std_err),
+            "off by (s.e.)": gap,
+            "ESS: median (range)": ess,
+            "Var log w": f"{self.variance.mean():.3f} ({low:.3f} … {high:.3f})",
+            "status": self.status.value,
+        }
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -191,39 +169,32 @@ class Comparison(Result):
     @property
     def verdict(self) -> str:
         """Which won, and whether by more than the noise."""
-        ranked = sorted(self.contenders, key=lambda c: -c.ess.mean())
-        winner = ranked[0]
-        if winner.ess.mean() == ranked[-1].ess.mean() and len(ranked) > 1:
-            return f"all are tied with a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}."
-        words = f"{winner.name} won with a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}"
-        if len(ranked) < 2:
-            return words + "."
-        words += f"; {_lead(winner, ranked[1])}"
-        linear = next((c for c in ranked[2:] if c.name == "linear"), None)
-        return words + (f"; {_lead(winner, linear)}." if linear else ".")
+        winner, *others = sorted(self.contenders, key=lambda one: -one.ess.mean())
+        size = f"a mean ESS of {winner.ess.mean():.1f} of {self.num_chains}"
+        if others and winner.ess.mean() == others[-1].ess.mean():
+            return f"all are tied with {size}."
+        named = others[:1] + [one for one in others[1:] if one.name == "linear"]
+        leads = "".join(f"; {_lead(winner, one)}" for one in named)
+        return f"{winner.name} won with {size}{leads}."
 
     def sheet(self) -> Sheet:
         """Return what the result shows."""
-        headline, request = ("verdict", self.verdict), self.request
-        exact = {} if self.exact_log_z is None else {"exact log Z": f"{self.exact_log_z:.4f}"}
-        rows = {
-            "model": self.model,
-            "base": self.base,
-            **exact,
-            "each": f"{request.num_replicates} replicates of {self.budget:,} sweeps, pilots included",
-        }
-        lines = [one.row(self.exact_log_z) for one in self.contenders]
-        return Sheet(
-            name="Comparison",
+        headline, exact = ("verdict", self.verdict), self.exact_log_z
+        count = self.request.num_replicates
+        each = f"{count} replicates of {self.budget:,} sweeps, pilots included"
+        rows = [("model", self.model), ("base", self.base), ("each", each), headline]
+        if exact is not None:
+            rows.insert(2, ("exact log Z", f"{exact:.4f}"))
+        lines = [one.row(exact) for one in self.contenders]
+        return self.described(
+            headline,
+            rows,
             title=f"Schedules compared on {self.model}",
-            headline=headline,
-            rows=[*rows.items(), headline],
-            notes=self.notes,
-            table=Table(headings=_HEADINGS, rows=lines),
+            table=Table([[*line.values()] for line in lines], [*lines[0]]),
             record={
                 **record_of(self, "model base num_chains budget"),
-                **record_of(request, "seed"),
-                "exact_log_z": self.exact_log_z,
+                **record_of(self.request, "seed"),
+                "exact_log_z": exact,
                 "schedules": [one.record() for one in self.contenders],
                 "verdict": self.verdict,
             },
@@ -235,28 +206,18 @@ class Comparison(Result):
         ess = "Effective chains of every replicate: more is better."
         log_z = "log Z from all replicates together. Intervals that miss the others mean trouble."
         betas = f"β(t) of the first replicates: {', '.join(names)}."
-        cost = f"{self.cost.sweeps:,} sweeps, {self.cost.seconds:.1f} s."
+        figures = [
+            Figure("ess", self.plot_ess, ess),
+            Figure("log-z", self.plot_log_z, log_z),
+            Figure("schedules", self.plot_schedules, betas),
+        ]
+        known = {"model": self.model, "model digest": self.model_digest, "base": self.base}
+        known["seed"] = str(self.request.seed)
         return (
             Section("Schedules", [Table(rows=[(name, described(name)) for name in names])]),
-            Section(
-                "Pictures",
-                [
-                    Figure("ess", self.plot_ess, ess),
-                    Figure("log-z", self.plot_log_z, log_z),
-                    Figure("schedules", self.plot_schedules, betas),
-                ],
-            ),
-            Section("Cost", [cost]),
-            *reproduction_sections(
-                self.request,
-                self.versions,
-                {
-                    "model": self.model,
-                    "model digest": self.model_digest,
-                    "base": self.base,
-                    "seed": str(self.request.seed),
-                },
-            ),
+            Section("Pictures", figures),
+            Section("Cost", [f"{self.cost.sweeps:,} sweeps, {self.cost.seconds:.1f} s."]),
+            *reproduction_sections(self.request, self.versions, known),
         )
 
     def to_pandas(self):
@@ -324,7 +285,7 @@ def compare_schedules(
     True
     """
     arguments = dict(locals())
-    with Context.of(arguments, is_named=True) as context:
+    with Context.of(arguments) as context:
         return _compare(CompareRequest(**arguments), context)
 
 
@@ -339,11 +300,9 @@ class _Entry(NamedTuple):
 
 def _compare(request: CompareRequest, context: Context) -> Comparison:
     """Return the comparison that was asked for."""
-    began, messages = time.monotonic(), []
-    names = request.schedules
+    began, names, messages = time.monotonic(), request.schedules, []
     if names is None:
-        names = SCHEDULES.compared()
-        messages += SCHEDULES.refusals()
+        names, messages = SCHEDULES.compared(), [*SCHEDULES.refusals()]
     if not names:
         raise ValueError(f"schedules must be some of {', '.join(SCHEDULES.names())}, got none.")
     for name in names:
@@ -357,11 +316,11 @@ def _compare(request: CompareRequest, context: Context) -> Comparison:
         scale = pilot_scale_within(name, budget)
         pilot = pilot_sweeps(name, budget, scale)
         steps = (budget - pilot) // request.num_chains
-        if steps < 1:
+        if steps > 0:
+            entries.append(_Entry(name, steps, pilot, scale))
+        else:
             reason = f"its pilot of {pilot:,} sweeps is all of the budget."
             messages.append(f"{name} is left out: {reason}")
-        else:
-            entries.append(_Entry(name, steps, pilot, scale))
     count, contenders = request.num_replicates, []
     jobs = [(entry, replicate) for entry in entries for replicate in range(count)]
     outcomes = map_concurrently(_runner(request, problem, context, len(jobs)), jobs)
@@ -402,32 +361,23 @@ def _runner(
     on_progress: Callable[..., None] | None = context.on_progress
     failed: dict[str, ValueError] = {}
     if on_progress is not None and current_cluster() is not None:
-        on_progress = _Joint(on_progress, num_jobs)
+        on_progress = _joined(on_progress, num_jobs)
 
     def run_one(job: Job) -> Outcome:
         entry, replicate = job
         if entry.name in failed:
             return failed[entry.name]
-        report = None
-        if on_progress is not None:
-            label = f"{entry.name} {replicate + 1}/{request.num_replicates}"
-            report = functools.partial(on_progress, label)
+        label = f"{entry.name} {replicate + 1}/{request.num_replicates}"
         common: dict[str, Any] = {
             "num_chains": request.num_chains,
             "seed": derive_seed(request.seed, entry.name, replicate),
-            "on_progress": report,
+            "on_progress": on_progress and functools.partial(on_progress, label),
         }
-        path, kernel = problem.states, problem.kernel
+        where = problem.states, problem.kernel
+        sizes = {"num_steps": entry.num_steps, "pilot_scale": entry.pilot_scale}
         try:
-            schedule = plan_schedule(
-                entry.name,
-                path,
-                kernel,
-                num_steps=entry.num_steps,
-                pilot_scale=entry.pilot_scale,
-                **common,
-            )
-            run = anneal(path, kernel, schedule, purpose="compare", **common)
+            schedule = plan_schedule(entry.name, *where, **sizes, **common)
+            run = anneal(*where, schedule, purpose="compare", **common)
         except ValueError as error:
             failed[entry.name] = error
             return error
@@ -436,20 +386,21 @@ def _runner(
     return run_one
 
 
-class _Joint:
-    """Runs side by side as one progress: the share of the steps of all."""
+def _joined(
+    on_progress: Callable[[str, Progress], None], num_runs: int
+) -> Callable[[str, Progress], None]:
+    """Return one progress of runs side by side: the share of the steps of all."""
+    shares: dict[str, float] = {}
+    lock = threading.Lock()
 
-    def __init__(self, on_progress: Callable[[str, Progress], None], num_runs: int):
-        self._report, self._num_runs = on_progress, num_runs
-        self._shares: dict[str, float] = {}
-        self._lock = threading.Lock()
-
-    def __call__(self, label: str, now: Progress) -> None:
-        with self._lock:
+    def report(label: str, now: Progress) -> None:
+        with lock:
             if now.stage == "run":
-                self._shares[label] = now.step / now.num_steps
-            done = round(1000 * sum(self._shares.values()) / self._num_runs)
-            self._report(f"{self._num_runs} runs", Progress(done, 1000, np.nan, np.nan))
+                shares[label] = now.step / now.num_steps
+            done = round(1000 * sum(shares.values()) / num_runs)
+            on_progress(f"{num_runs} runs", Progress(done, 1000, np.nan, np.nan))
+
+    return report
 
 
 def _lead(winner: Contender, other: Contender) -> str:

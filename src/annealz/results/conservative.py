@@ -69,8 +69,6 @@ class Conservative:
     >>> above = annealz.conservative_log_z(model, rows, annealz.linear(100), num_examples=20)
     >>> above.num_examples, above.num_chains, above.log_likelihoods.shape
     (20, 10, (20,))
-    >>> abs(above.log_z - annealz.exact_log_z(model)) < 5 * above.std_err
-    True
     """
 
     examples: np.ndarray

@@ -52,9 +52,9 @@ def read_examples(
             f"is for sequences in FASTA, and the data are {data}",
             remedy="leave one out",
         )
-    if path is None or visible.num_states == 2:
-        return Examples(source.name, check_examples(source.examples(), model, source.name))
-    return Examples(source.name, check_examples(read_array(path), model, source.name))
+    is_drawn = visible.num_states == 2
+    rows = source.examples() if path is None or is_drawn else read_array(path)
+    return Examples(source.name, check_examples(rows, model, source.name))
 
 
 def check_examples(data: np.ndarray, model: AbstractModel, name: str = "data") -> np.ndarray:

@@ -69,13 +69,8 @@ class Likelihood(Result, Judged):
     >>> likelihood = annealz.log_likelihood(
     ...     model, rows, schedule="linear", num_steps=100, num_chains=100, conservative=True
     ... )
-    >>> likelihood.status.value, likelihood.messages, likelihood.notes
-    ('ok', (), ())
-    >>> likelihood.model, likelihood.num_examples, likelihood.log_likelihoods.shape
-    ('rbm-4x6', 50, (50,))
-    >>> off = likelihood.log_likelihood - likelihood.exact_log_likelihood
-    >>> abs(off) < 4 * likelihood.std_err_log_z
-    True
+    >>> likelihood.status.value, likelihood.model, likelihood.log_likelihoods.shape
+    ('ok', 'rbm-4x6', (50,))
     >>> likelihood.std_err_log_z < likelihood.std_err_data < likelihood.std_err
     True
     >>> low, high = likelihood.interval_log_z()  # of these examples, and of all they come from
@@ -83,10 +78,6 @@ class Likelihood(Result, Judged):
     True
     >>> likelihood.conservative_log_likelihood < likelihood.log_likelihood + 4 * likelihood.std_err_data
     True
-    >>> dict(likelihood.rows())["status"], likelihood.to_dict()["num_examples"]
-    ('ok', 50)
-    >>> likelihood.to_pandas().shape[0]
-    50
     """
 
     data: str
@@ -206,15 +197,8 @@ class Likelihood(Result, Judged):
             rows += _conservative_rows(bounds, low, self.log_likelihood - low)
             record = {"log_likelihood": low, **bounds.record()}
         rows += [row for row in self.estimate.rows() if row[0] in _ROWS_OF_LOG_Z]
-        return Sheet(
-            name="Likelihood",
-            headline=headline,
-            rows=rows,
-            status=self.status,
-            notes=self.notes,
-            record=record_of(self, _RECORDED)
-            | {"conservative": record, "estimate": self.estimate.to_dict()},
-        )
+        more = {"conservative": record, "estimate": self.estimate.to_dict()}
+        return self.described(headline, rows, record=record_of(self, _RECORDED) | more)
 
     def to_pandas(self):
         """Return log p*(v) and log p(v) as a pandas table, one row per example."""
@@ -272,11 +256,8 @@ def log_likelihood(
     >>> likelihood = annealz.log_likelihood(
     ...     model, rows, schedule="linear", num_steps=100, num_chains=100
     ... )
-    >>> round(likelihood.exact_log_likelihood, 3)
-    -3.352
-    >>> abs(
-    ...     likelihood.log_likelihood - likelihood.exact_log_likelihood
-    ... ) < 4 * likelihood.std_err_log_z
+    >>> off = likelihood.log_likelihood - likelihood.exact_log_likelihood
+    >>> abs(off) < 4 * likelihood.std_err_log_z
     True
     """
     target = model if isinstance(model, AbstractModel) else load_model(model)

@@ -97,9 +97,7 @@ class _Compared(Result, Judged):
     def _errors(self, rows: np.ndarray) -> np.ndarray:
         """Return the errors of linear combinations (rows, models) of log Zs; see the module."""
         errors = np.array([one.std_err for one in self.estimates.values()])
-        with np.errstate(
-            invalid="ignore"
-        ):  # infinite errors of what has no part in it do not count
+        with np.errstate(invalid="ignore"):  # infinite errors of what has no part do not count
             parts = np.where(rows == 0, 0, np.abs(rows) * errors)
         return np.linalg.norm([parts[:, g].sum(1) for g in self._groups().values()], axis=0)
 
@@ -112,13 +110,10 @@ class BayesFactor(_Compared):
     --------
     >>> import annealz
     >>> factor = annealz.log_bayes_factor((-10.0, 0.03), (-12.0, 0.04))
-    >>> factor.value, round(factor.std_err, 4), factor.status.value, factor.messages
-    (2.0, 0.05, 'ok', ())
-    >>> low, high = factor.interval()
-    >>> round(low, 3), round(high, 3), round(factor.probability, 4)
-    (1.902, 2.098, 0.8808)
-    >>> factor.favoured, dict(factor.rows())["log Bayes factor"], factor.to_dict()["value"]
-    ('a', '2.0000 ± 0.0500', 2.0)
+    >>> factor.value, round(factor.std_err, 4), factor.status.value
+    (2.0, 0.05, 'ok')
+    >>> factor.favoured, round(factor.probability, 4)
+    ('a', 0.8808)
     """
 
     @property
@@ -168,21 +163,16 @@ class BayesFactor(_Compared):
         bounds = " ({:.4g} … {:.4g})".format(*expit(interval)) if np.isfinite(self.std_err) else ""
         share = f"{self.probability:.4g}{bounds}, if both were equally probable before"
         headline = "log Bayes factor", with_error(self.value, self.std_err)
-        return Sheet(
-            name="BayesFactor",
-            headline=headline,
-            rows=(
-                ("models", f"{one} against {other}"),
-                headline,
-                ("95 % interval", interval_text(interval)),
-                ("in words", self.in_words),
-                (f"probability of {one}", share),
-                ("status", self.status.value),
-            ),
-            status=self.status,
-            notes=self.notes,
-            record={"models": [one, other]} | record_of(self, "value std_err interval probability"),
+        rows = (
+            ("models", f"{one} against {other}"),
+            headline,
+            ("95 % interval", interval_text(interval)),
+            ("in words", self.in_words),
+            (f"probability of {one}", share),
+            ("status", self.status.value),
         )
+        record = {"models": [one, other]} | record_of(self, "value std_err interval probability")
+        return self.described(headline, rows, record=record)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -193,18 +183,12 @@ class ModelTable(_Compared):
     --------
     >>> import annealz
     >>> table = annealz.compare_models({"line": (-12.0, 0.03), "parabola": (-10.0, 0.04)})
-    >>> table.names, table.best, table.status.value, table.messages
-    (('parabola', 'line'), 'parabola', 'ok', ())
-    >>> table.log_z.tolist(), table.std_err.tolist(), table.differences.tolist()
-    ([-10.0, -12.0], [0.04, 0.03], [0.0, -2.0])
-    >>> table.difference_std_errs.round(4).tolist(), table.probabilities.round(4).tolist()
-    ([0.0, 0.05], [0.8808, 0.1192])
-    >>> table.probability_std_errs.round(4).tolist(), table.bayes_factor("parabola", "line").value
-    ([0.0052, 0.0052], 2.0)
-    >>> dict(table.rows())["best model"], table.sheet().table.headings[0]
-    ('parabola', 'model')
-    >>> table.to_dict()["models"][0]["model"], table.to_pandas().shape[0]
-    ('parabola', 2)
+    >>> table.names, table.differences.tolist(), table.difference_std_errs.round(4).tolist()
+    (('parabola', 'line'), [0.0, -2.0], [0.0, 0.05])
+    >>> table.probabilities.round(4).tolist(), table.probability_std_errs.round(4).tolist()
+    ([0.8808, 0.1192], [0.0052, 0.0052])
+    >>> table.bayes_factor("parabola", "line").value
+    2.0
     """
 
     prior_weights: np.ndarray
@@ -247,9 +231,8 @@ class ModelTable(_Compared):
         """Return the Bayes factor of model a against model b, by name."""
         for name in (a, b):
             if name not in self.estimates:
-                raise ValueError(
-                    f"{name!r} is not in the table: choose from {', '.join(self.names)}."
-                )
+                known = ", ".join(self.names)
+                raise ValueError(f"{name!r} is not in the table: choose from {known}.")
         return BayesFactor({name: self.estimates[name] for name in (a, b)})
 
     def sheet(self) -> Sheet:
@@ -266,35 +249,27 @@ class ModelTable(_Compared):
         records, lines = [], []
         for i, (name, one) in enumerate(self.estimates.items()):
             own = {column: float(values[i]) for column, values in columns.items()}
-            status = {"status": one.status.value}
             values = {column: finite_or_none(value) for column, value in own.items()}
-            records.append({"model": name, **values, **status})
+            records.append({"model": name, **values, "status": one.status.value})
             away = with_error(own["difference"], own["difference_std_err"]) if i else "–"
             share = _share(own["probability"], own["probability_std_err"])
-            lines.append((name, with_error(one.log_z, one.std_err), away, share, *status.values()))
+            number = with_error(one.log_z, one.std_err)
+            lines.append((name, number, away, share, one.status.value))
         is_even = np.ptp(self.prior_weights) < 1e-12
         prior = "equal" if is_even else ", ".join(f"{v:.3g}" for v in self.prior_weights)
         factors = [self.bayes_factor(self.best, name) for name in self.names[1:]]
         headline = "best model", self.best
-        return Sheet(
-            name="ModelTable",
-            headline=headline,
-            rows=(
-                headline,
-                ("its probability", lines[0][3]),
-                *(("in words", factor.in_words) for factor in factors[:1]),
-                ("before the data", prior),
-                ("status", self.status.value),
-            ),
-            status=self.status,
-            notes=self.notes,
-            table=Table(lines, ("model", "log Z", "difference", "probability", "status")),
-            record={
-                "best": self.best,
-                "models": records,
-                "log_bayes_factors": [factor.to_dict() for factor in factors],
-            },
+        rows = (
+            headline,
+            ("its probability", lines[0][3]),
+            *(("in words", factor.in_words) for factor in factors[:1]),
+            ("before the data", prior),
+            ("status", self.status.value),
         )
+        table = Table(lines, ("model", "log Z", "difference", "probability", "status"))
+        bayes_factors = [factor.to_dict() for factor in factors]
+        record = {"best": self.best, "models": records, "log_bayes_factors": bayes_factors}
+        return self.described(headline, rows, table=table, record=record)
 
     def to_pandas(self):
         """Return a pandas table of a row per model."""
@@ -316,9 +291,8 @@ def log_bayes_factor(a: Any, b: Any) -> BayesFactor:
     >>> options = {"schedule": "linear", "num_steps": 100, "num_chains": 100}
     >>> a = annealz.estimate_log_z(random_rbm(4, 6, seed=1), seed=1, **options)
     >>> b = annealz.estimate_log_z(random_rbm(4, 6, seed=2), seed=2, **options)
-    >>> factor = annealz.log_bayes_factor(a, b)
-    >>> factor.value == a.log_z - b.log_z, factor.std_err > max(a.std_err, b.std_err)
-    (True, True)
+    >>> annealz.log_bayes_factor(a, b).value == a.log_z - b.log_z
+    True
     """
     first, second = _estimate(a, "a"), _estimate(b, "b")
     digests = [getattr(getattr(one, "plan", None), "model_digest", None) for one in (a, b)]

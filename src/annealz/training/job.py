@@ -23,6 +23,7 @@ from annealz.diagnostics.findings import Note
 from annealz.diagnostics.sheet import Result, Sheet
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
 from annealz.engine.context import Context
+from annealz.io.files import check_file
 from annealz.io.records import (
     TypedRecord,
     digest_record,
@@ -124,13 +125,7 @@ class Outcome(Result, TypedRecord):
         rows |= {"time": f"{self.seconds:.1f} s", "next": f"annealz estimate {self.file}"}
         record = TypedRecord.to_dict(self)
         del record["extra_messages"]
-        return Sheet(
-            name="Outcome",
-            headline=("model", self.file),
-            rows=tuple(rows.items()),
-            notes=self.notes,
-            record=record,
-        )
+        return self.described(("model", self.file), tuple(rows.items()), record=record)
 
 
 def train_to_file(
@@ -150,12 +145,7 @@ def train_to_file(
     out = Path(out)
     if series is not None and series < 1:
         raise InputError("series", "must be at least 1", series)
-    if out.suffix != ".npz":
-        raise ValueError(f"the model file {out} must end in .npz.")
-    if out.is_dir():
-        raise ValueError(f"the model file {out} is a folder: give a file.")
-    if not out.parent.is_dir():
-        raise ValueError(f"the model file {out} is to go to a folder that does not exist.")
+    check_file(out, "model file", [".npz"])
     if out.exists() and not force:
         raise InputError(
             "force", f"is needed to overwrite {out}", remedy="give it, or choose another file"

@@ -5,78 +5,88 @@ or dark red in both. All text is escaped. Nothing is loaded from anywhere.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from html import escape
 
 import numpy as np
 
 from annealz.diagnostics.findings import in_python, messages_of
-from annealz.diagnostics.sheet import Sheet
+from annealz.diagnostics.sheet import Sheet, Table
 from annealz.diagnostics.status import Status
 from annealz.views.progress import in_notebook
 
 _GREEN, _RED = "#1a7f37", "#b3261e"
 _LEFT = "text-align:left;vertical-align:top"
+_BADGE = "color:#fff;border-radius:3px;padding:1px 7px;font-weight:bold"
+_NOTE = "border-left:3px solid #c77700;padding-left:8px;margin:4px 0"
 _CURVE_POINTS, _WIDTH, _HEIGHT = 80, 200, 24
+
+
+class Html(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *content: str, **attributes: str) -> Html:
+    """Return an element; what is not markup is escaped; `class_` is its class, `_` in names `-`."""
+    named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
+    opened = "".join(f' {key}="{escape(value)}"' for key, value in named.items())
+    inside = "".join(part if isinstance(part, Html) else escape(part) for part in content)
+    return Html(f"<{name}{opened}>{inside}</{name}>")
+
+
+def table_html(
+    table: Table, cell: Callable[[str, str], str] = lambda _, text: text, style: str = ""
+) -> Html:
+    """Return a table whose first column heads its rows; `cell` takes the heading of a column too.
+
+    Its cells have the style; without one the table has a class of `report.css`.
+    """
+    own = {"style": style} if style else {}
+    body = []
+    for first, *rest in table.rows:
+        headings = table.headings[1:] or [""] * len(rest)
+        cells = (tag("td", cell(*pair), **own) for pair in zip(headings, rest, strict=True))
+        body.append(tag("tr", tag("th", first, scope="row", **own), *cells))
+    heads = [tag("th", heading, scope="col", **own) for heading in table.headings]
+    head = [tag("thead", tag("tr", *heads))] if heads else []
+    kind = {} if style else {"class_": "grid" if heads else "pairs"}
+    return tag("table", *head, tag("tbody", *body), **kind)
 
 
 def to_html(sheet: Sheet) -> str:
     """Return a sheet as HTML."""
     quantity, number = sheet.headline
     badge = "" if sheet.status is None else f" {status_html(sheet.status)}"
-    notes = (
-        f"<div style='border-left:3px solid #c77700;padding-left:8px;margin:4px 0'>{escape(words)}</div>"
-        for words in messages_of(sheet.notes, in_python)
-    )
-    rows = [(escape(label), escape(value)) for label, value in sheet.details]
-    rows += [(escape(label), _curve(heights)) for label, heights in sheet.curves]
-    parts = [_table([], rows)] if rows else []
-    if sheet.table is not None:
-        headings = sheet.table.headings
-        parts.append(_table(headings, [_cells(headings, row) for row in sheet.table.rows]))
+    parts = [tag("div", note, style=_NOTE) for note in messages_of(sheet.notes, in_python)]
+    rows = [*sheet.details, *((label, _curve(heights)) for label, heights in sheet.curves)]
+    parts += [table_html(Table(rows), style=_LEFT)] if rows else []
+    parts += [] if sheet.table is None else [table_html(sheet.table, _cell, style=_LEFT)]
     return (
         f"<div><div style='font-size:115%'>{escape(quantity)} <b>{escape(number)}</b>{badge}</div>"
-        f"{''.join(notes)}{''.join(parts)}</div>"
+        f"{''.join(parts)}</div>"
     )
 
 
-def status_html(status: Status) -> str:
+def status_html(status: Status) -> Html:
     """Return the status as a badge."""
     colour = _GREEN if status is Status.OK else _RED
-    return (
-        f"<span style='background:{colour};color:#fff;border-radius:3px;padding:1px 7px;"
-        f"font-weight:bold'>{escape(status.value)}</span>"
-    )
+    return tag("span", status.value, style=f"background:{colour};{_BADGE}")
 
 
-def _cells(headings: Iterable[str], row: Iterable[str]) -> list[str]:
-    """Return the cells of a row, those of a column of statuses as badges."""
-    pairs = zip(headings, row, strict=True)
-    return [status_html(Status(cell)) if head == "status" else escape(cell) for head, cell in pairs]
+def _cell(heading: str, text: str) -> str:
+    return status_html(Status(text)) if heading == "status" else text
 
 
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are HTML; without headings the first of a row is its heading."""
-    heads = [f"<th style='{_LEFT}'>{escape(word)}</th>" for word in headings]
-    top = f"<thead><tr>{''.join(heads)}</tr></thead>" if heads else ""
-    first, body = "td" if heads else "th", ""
-    for row in rows:
-        tags = [first, *["td"] * len(row)]
-        cells = (
-            f"<{tag} style='{_LEFT}'>{cell}</{tag}>" for tag, cell in zip(tags, row, strict=False)
-        )
-        body += f"<tr>{''.join(cells)}</tr>"
-    return f"<table>{top}<tbody>{body}</tbody></table>"
-
-
-def _curve(heights: np.ndarray) -> str:
+def _curve(heights: np.ndarray) -> Html:
     """Return heights between 0 and 1 as a line, in the colour of the text around it."""
     count = min(len(heights), _CURVE_POINTS)
     picked = np.linspace(0, len(heights) - 1, count).round().astype(int)
     x = np.linspace(1, _WIDTH - 1, count)
     y = (1 - np.clip(np.asarray(heights)[picked], 0, 1)) * (_HEIGHT - 2) + 1
     points = " ".join(f"{left:.1f},{top:.1f}" for left, top in zip(x, y, strict=True))
-    return (
+    return Html(
         f"<svg width='{_WIDTH}' height='{_HEIGHT}' style='vertical-align:middle' role='img'>"
         f"<polyline points='{points}' fill='none' stroke='currentColor' stroke-width='1.5'/></svg>"
     )

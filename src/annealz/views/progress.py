@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from rich.table import Column
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from annealz.engine.progress import Progress as Report
+    from annealz.training.train import TrainingProgress
 
 _LABELS = {"run": "annealing", "second": "second opinion", "below": "lower bound"}
 _NOTHING = "starting"
@@ -119,52 +119,69 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def report_to(board: Board) -> Callable[[Report], None]:
-    """Return the function that shows a Progress."""
-    return lambda now: _show(board, _label_of(now), now)
+def report_to(board: Board) -> Callable[..., None]:
+    """Return the function that shows a Progress, or the name of a run and its Progress."""
 
-
-def report_labelled_to(board: Board) -> Callable[[str, Report], None]:
-    """Return the function that shows the Progress of runs that have names."""
-
-    def report(name: str, now: Report) -> None:
-        _show(board, name if now.stage == "run" else f"{name}, {_label_of(now)}", now)
+    def report(*given: Any) -> None:
+        *names, now = given
+        label: str = _LABELS.get(now.stage) or now.stage
+        if now.num_parts > 1:
+            label += f" {now.part}/{now.num_parts}"
+        elif now.part > 1:
+            label += f" {now.part}"
+        for name in names:
+            label = name if now.stage == "run" else f"{name}, {label}"
+        notes = []
+        if not math.isnan(now.ess) and now.num_chains:
+            notes.append(f"ESS {now.ess:,.0f} of {now.num_chains:,}")
+        if not math.isnan(now.log_z):
+            notes.append(f"log Z {now.log_z:.3f}")
+        board.show(label, now.step, now.num_steps, "  ".join(notes))
 
     return report
 
 
-def _label_of(now: Report) -> str:
-    """Return the stage in words, with its part where there are several."""
-    label = _LABELS.get(now.stage, now.stage)
-    if now.num_parts > 1:
-        return f"{label} {now.part}/{now.num_parts}"
-    return f"{label} {now.part}" if now.part > 1 else label
+def training_report(board: Board) -> Callable[[TrainingProgress], None]:
+    """Return the function that shows a TrainingProgress."""
+
+    def report(now: TrainingProgress) -> None:
+        rate = now.updates_per_second
+        speed = "" if math.isnan(rate) else f"  {rate:,.0f}/s"
+        error, likelihood = now.fitness
+        note = f"error {error:.4f}  pseudo-likelihood {likelihood:.1f}{speed}"
+        board.show("training", now.num_done, now.num_updates, note)
+
+    return report
 
 
-def _show(board: Board, label: str, now: Report) -> None:
-    notes = []
-    if not math.isnan(now.ess) and now.num_chains:
-        notes.append(f"ESS {now.ess:,.0f} of {now.num_chains:,}")
-    if not math.isnan(now.log_z):
-        notes.append(f"log Z {now.log_z:.3f}")
-    board.show(label, now.step, now.num_steps, "  ".join(notes))
+def enumeration_report(board: Board) -> Callable[[float], None]:
+    """Return the function that shows the fraction of an enumeration that is done."""
+    return lambda done: board.show("enumerating", round(1000 * done), 1000)
 
 
 @contextmanager
-def live_board() -> Iterator[Board | None]:
-    """Show a board while it is filled; None where nobody looks."""
-    if in_notebook():
-        with _notebook_board() as board:
-            yield board
+def live_report(
+    kind: Callable[[Board], Callable[..., None]] = report_to, is_quiet: bool = False
+) -> Iterator[Callable[..., None] | None]:
+    """Show a board that a function of this kind fills; None if quiet or where nobody looks."""
+    if is_quiet:
+        yield None
         return
+    with live_board() as board:
+        yield None if board is None else kind(board)
+
+
+def live_board() -> AbstractContextManager[Board | None]:
+    """Return a board that is shown while it is filled; None where nobody looks."""
+    from annealz.views.html import in_notebook  # NumPy, which `annealz --help` does not wait for
+
+    if in_notebook():
+        return _NotebookBoard()
     console = Console(stderr=True)
     if not (console.is_terminal and sys.stderr.isatty()):  # FORCE_COLOR makes a terminal of a pipe
-        yield None
-    elif console.is_dumb_terminal:
-        yield Board(console)
-    else:
-        with Board(console) as board:
-            yield board
+        return nullcontext()
+    board = Board(console)
+    return nullcontext(board) if console.is_dumb_terminal else board
 
 
 def in_notebook() -> bool:
@@ -187,7 +204,7 @@ def notebook_html(board: Board, end: str | None = None) -> str:
 
 
 class _NotebookBoard(Board):
-    """A board in one output of a notebook, which updates itself."""
+    """A board in one output of a notebook, which ends with what was done, or where it was cut off."""
 
     def __init__(self):
         from IPython.display import HTML, display
@@ -196,27 +213,24 @@ class _NotebookBoard(Board):
         self._html, self._last = HTML, time.monotonic()
         self._handle = display(HTML(notebook_html(self)), display_id=True)
 
+    def __enter__(self):
+        return self  # nothing refreshes it but `show`
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        end = ""
+        if kind is None:
+            self.close()
+        else:
+            why = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+            end = f"{why} in {self.stage.description}, {self.stage.percentage:.0f} %"
+        self._draw(end)
+
     def show(self, label: str, done: int, total: int, note: str = "") -> None:
         super().show(label, done, total, note)
         if time.monotonic() - self._last > 1 / _REFRESH:
             self._last = time.monotonic()
-            self.draw()
+            self._draw()
 
-    def draw(self, end: str | None = None) -> None:
-        """Show how things stand."""
+    def _draw(self, end: str | None = None) -> None:
         if self._handle is not None:
             self._handle.update(self._html(notebook_html(self, end)))
-
-
-@contextmanager
-def _notebook_board() -> Iterator[Board]:
-    """Show a board that ends with what was done, or where it was cut off."""
-    board = _NotebookBoard()
-    try:
-        yield board
-    except BaseException as error:
-        why = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-        board.draw(f"{why} in {board.stage.description}, {board.stage.percentage:.0f} %")
-        raise
-    board.close()
-    board.draw("")

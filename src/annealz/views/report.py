@@ -18,7 +18,8 @@ from matplotlib import rc_context
 from annealz.diagnostics.findings import Advice, Finding, Note, in_options
 from annealz.diagnostics.sheet import Code, Figure, Part, Result, Sheet, Table
 from annealz.diagnostics.status import Status
-from annealz.io.files import write_atomic
+from annealz.io.files import check_file, write_atomic, writing
+from annealz.views.html import Html, table_html, tag
 from annealz.views.plots import style
 
 _PAGE = """<!DOCTYPE html>
@@ -40,7 +41,6 @@ _PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
-_ENDINGS = (".html", ".htm")
 _MARKS = {Status.OK: "✓", Status.UNRELIABLE: "✗"}
 _VARIABLES = {
     style.BLUE: "--blue",
@@ -54,24 +54,15 @@ _VARIABLES = {
 
 def check_report(path: str | Path) -> Path:
     """Refuse a place where no page can be written."""
-    path = Path(path)
-    if path.suffix.lower() not in _ENDINGS:
-        raise ValueError(f"the report {path} must end in .html.")
-    if path.is_dir():
-        raise ValueError(f"the report {path} is a folder: give a file.")
-    if not path.parent.is_dir():
-        raise ValueError(f"the report {path} is to go to a folder that does not exist.")
-    return path
+    return check_file(path, "report", [".html"])
 
 
 def write_report(result: Result, path: str | Path) -> None:
     """Write the page of a result, atomically."""
     path = check_report(path)
     page = render_report(result)
-    try:
+    with writing(f"the report {path}"):
         write_atomic(path, page)
-    except OSError as error:
-        raise ValueError(f"cannot write the report {path}: {error.strerror or error}.") from error
 
 
 def render_report(result: Result) -> str:
@@ -81,7 +72,7 @@ def render_report(result: Result) -> str:
     parts: list[Part] = [*([Table(rows)] if rows else []), *([sheet.table] if sheet.table else [])]
     body = [_header(sheet), _section("Result", parts)]
     body += [_section(one.title, one.parts) for one in result.sections()]
-    body.append(_tag("footer", f"Page written {_today()}."))
+    body.append(tag("footer", f"Page written {_today()}."))
     css = (files("annealz.views") / "report.css").read_text(encoding="utf-8")
     return _PAGE.format(title=escape(sheet.title), style=css, body="\n".join(body))
 
@@ -90,97 +81,69 @@ def _today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
-class _Html(str):
-    """Text that is markup already."""
-
-    __slots__ = ()
-
-
-def _tag(name: str, *content: str, **attributes: str) -> _Html:
-    """Return an element; what is not markup is escaped; `class_` is its class, `_` in names `-`."""
-    named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
-    opened = "".join(f' {key}="{escape(value)}"' for key, value in named.items())
-    inside = "".join(part if isinstance(part, _Html) else escape(part) for part in content)
-    return _Html(f"<{name}{opened}>{inside}</{name}>")
-
-
-def _header(sheet: Sheet) -> _Html:
+def _header(sheet: Sheet) -> Html:
     """Return the number, its interval, and a box with the status, what to know and what to try next."""
     rows = dict(sheet.rows)
     kind = "verdict" if sheet.status is None else "number"
-    parts = [_tag("h1", sheet.title), _tag("p", sheet.headline[1], class_=kind)]
+    parts = [tag("h1", sheet.title), tag("p", sheet.headline[1], class_=kind)]
     if "95 % interval" in rows:
-        parts.append(_tag("p", f"95 % interval {rows['95 % interval']}", class_="interval"))
+        parts.append(tag("p", f"95 % interval {rows['95 % interval']}", class_="interval"))
     notes = [_list(sheet.notes)] if sheet.notes else []
     if sheet.next_command is not None:
-        notes += [_tag("p", "What to try next:"), _code(sheet.next_command)]
+        notes += [tag("p", "What to try next:"), _code(sheet.next_command)]
     if sheet.status is not None:
         words = f"{_MARKS[sheet.status]} {rows.get('status', sheet.status.value)}"
-        meaning = [_tag("p", sheet.meaning)] if sheet.meaning else []
-        notes = [_tag("p", _tag("strong", words)), *meaning, *notes]
-        notes = [_tag("div", *notes, class_=f"status {sheet.status.value}", role="status")]
-    return _tag("header", *parts, *notes)
+        meaning = [tag("p", sheet.meaning)] if sheet.meaning else []
+        notes = [tag("p", tag("strong", words)), *meaning, *notes]
+        notes = [tag("div", *notes, class_=f"status {sheet.status.value}", role="status")]
+    return tag("header", *parts, *notes)
 
 
-def _section(title: str, parts: Sequence[Part]) -> _Html:
+def _section(title: str, parts: Sequence[Part]) -> Html:
     """Return parts under a heading, neighbouring figures in one grid."""
-    shown: list[_Html] = []
+    shown: list[Html] = []
     for is_figure, group in groupby(parts, lambda part: isinstance(part, Figure)):
         each = [_part(part) for part in group]
-        shown += [_tag("div", *each, class_="figures")] if is_figure else each
-    return _tag("section", _tag("h2", title), *shown)
+        shown += [tag("div", *each, class_="figures")] if is_figure else each
+    return tag("section", tag("h2", title), *shown)
 
 
-def _part(part: Part) -> _Html:
+def _part(part: Part) -> Html:
     if isinstance(part, str):
-        return _tag("p", part)
+        return tag("p", part)
     if isinstance(part, Table):
-        return _table(part)
+        table = table_html(part)
+        return tag("div", table, class_="scroll", tabindex="0") if part.headings else table
     if isinstance(part, Figure):
-        return _tag("figure", _picture(part), _tag("figcaption", part.caption))
+        return tag("figure", _picture(part), tag("figcaption", part.caption))
     if isinstance(part, Code):
         return _code(part.text)
-    return _list(part) if part else _Html()
+    return _list(part) if part else Html()
 
 
-def _table(table: Table) -> _Html:
-    """Return a table whose first column heads its rows."""
-    body = [
-        _tag("tr", _tag("th", row[0], scope="row"), *(_tag("td", cell) for cell in row[1:]))
-        for row in table.rows
-    ]
-    if not table.headings:
-        return _tag("table", _tag("tbody", *body), class_="pairs")
-    cells = (_tag("th", heading, scope="col") for heading in table.headings)
-    head = _tag("thead", _tag("tr", *cells))
-    grid = _tag("table", head, _tag("tbody", *body), class_="grid")
-    return _tag("div", grid, class_="scroll", tabindex="0")
-
-
-def _list(notes: Iterable[Note]) -> _Html:
+def _list(notes: Iterable[Note]) -> Html:
     """Return notes as a list, in bold what to do."""
-    items: list[_Html] = []
+    items: list[Html] = []
     for note in notes:
         if isinstance(note, Advice):
-            items.append(_tag("li", _tag("strong", note.in_words(in_options))))
+            items.append(tag("li", tag("strong", note.in_words(in_options))))
         elif isinstance(note, Finding) and note.what_to_do(in_options):
-            to_do = _tag("strong", f"{note.what_to_do(in_options)}.")
-            items.append(_tag("li", f"{note.what}; ", to_do))
+            to_do = tag("strong", f"{note.what_to_do(in_options)}.")
+            items.append(tag("li", f"{note.what}; ", to_do))
         else:
-            items.append(_tag("li", note if isinstance(note, str) else note.in_words(in_options)))
-    return _tag("ul", *items)
+            items.append(tag("li", note if isinstance(note, str) else note.in_words(in_options)))
+    return tag("ul", *items)
 
 
-def _code(text: str) -> _Html:
+def _code(text: str) -> Html:
     """Return something to be typed: lines break between words, and not after the dashes of an option."""
     words = (
-        _Html(part) if part.isspace() else _tag("span", part)
-        for part in re.findall(r"\s+|\S+", text)
+        Html(part) if part.isspace() else tag("span", part) for part in re.findall(r"\s+|\S+", text)
     )
-    return _tag("pre", _tag("code", *words))
+    return tag("pre", tag("code", *words))
 
 
-def _picture(figure: Figure) -> _Html:
+def _picture(figure: Figure) -> Html:
     """Return a figure as SVG in the colours of the page.
 
     Each colour of `plots/style.py` is replaced by a variable of the page, which has one value for light and
@@ -206,4 +169,4 @@ def _picture(figure: Figure) -> _Html:
     words = f"{ax.get_title()}. {figure.caption}".replace(r"\$", "$")  # escaped in titles of axes
     opened = f'<svg role="img" aria-labelledby="{name}-words" {box[0]}>'
     title = f'<title id="{name}-words">{escape(words)}</title>'
-    return _Html(re.sub(r"<svg[^>]*>", lambda _: opened + title, text, count=1))
+    return Html(re.sub(r"<svg[^>]*>", lambda _: opened + title, text, count=1))

@@ -1,11 +1,11 @@
-"""What annealing is asked for."""
+"""What annealing is asked for, once or to compare schedules."""
 
 import dataclasses
 from typing import Annotated, Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.core.names import DEFAULT_SCHEDULE
-from annealz.io.records import finite, flag, numbers, optional, text, whole
+from annealz.io.records import finite, flag, list_of, numbers, optional, text, whole
 from annealz.methods.request import PathRequest, option
 
 _JOINED = "neighbouring temperatures are joined from both sides already"
@@ -142,3 +142,24 @@ class AnnealingRequest(PathRequest):
             raise InputError(
                 "draws", "are where a reverse run starts", remedy="give {two_sided} with them"
             )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompareRequest(PathRequest):
+    """The arguments of `compare_schedules`."""
+
+    method: ClassVar[str] = "annealing"
+    command: ClassVar[tuple[str, str]] = ("compare", "compare_schedules")
+
+    schedules: Annotated[Any, optional(list_of(text))] = option(
+        None, "Names, separated by commas (default {compared})."
+    )
+    num_steps: Annotated[int, whole] = option(10_000, "Steps of a schedule without a pilot.")
+    num_chains: Annotated[int, whole] = option(1000, "Chains N.")
+    num_replicates: Annotated[int, whole] = option(4, "Independent runs of each schedule.")
+    marginal: Annotated[str | None, optional(text)] = option(None, is_in_cli=False)
+    kernel: Annotated[Any, optional(text)] = option(None, is_in_cli=False)
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_whole({"num_steps": 1, "num_chains": 1, "num_replicates": 2})

@@ -26,10 +26,9 @@ def plot_schedule(schedule: Schedule, ax: Axes | None = None) -> Axes:
     ax = style.new_axes(ax)
     pick = np.unique(np.linspace(0, schedule.num_steps, _NUM_POINTS).astype(int))
     ax.plot(pick / schedule.num_steps, schedule.betas[pick], color=style.BLUE, lw=2)
-    ax.set(xlabel="t = k / K", ylabel="β", xlim=(0, 1), ylim=(0, 1.01))
-    ax.set_title(f"schedule: {style.plain(schedule.name)}, {schedule.num_steps:,} steps")
-    style.tidy(ax)
-    return ax
+    title = f"schedule: {style.plain(schedule.name)}, {schedule.num_steps:,} steps"
+    limits = {"xlim": (0, 1), "ylim": (0, 1.01)}
+    return style.finish(ax, xlabel="t = k / K", ylabel="β", title=title, **limits)
 
 
 def plot_dwell(schedule: Schedule, terrain: Terrain | None = None, ax: Axes | None = None) -> Axes:
@@ -45,13 +44,9 @@ def plot_dwell(schedule: Schedule, terrain: Terrain | None = None, ax: Axes | No
     for label, grid, wanted, color, dashes in _wanted(terrain):
         ax.plot(grid, wanted, label=label, color=color, ls=dashes, lw=1.8)
         top = max(top, np.quantile(wanted, 0.98))
-    ax.set(xlabel="β", xlim=(0, 1), ylim=(0, 1.15 * top))
-    ax.set_ylabel("share of the steps per β")
-    ax.set_title(f"where {style.plain(schedule.name)} spends its steps")
-    if terrain is not None:
-        style.legend_above(ax, 3)
-    style.tidy(ax)
-    return ax
+    ax.set_ylim(0, 1.15 * top)
+    title = f"where {style.plain(schedule.name)} spends its steps"
+    return _finish(ax, title, "share of the steps per β", 0 if terrain is None else 3)
 
 
 def _wanted(
@@ -89,9 +84,7 @@ def plot_variance(terrain: Terrain, ax: Axes | None = None) -> Axes:
     smooth = terrain.smoothed()
     ax.plot(smooth.betas, smooth.variance, color=style.RED, ls="--", label="smoothed")
     style.log_if_wide(ax, "y", terrain.variance)
-    _finish(ax, "variance of the slope, g(β)", "g, nats² per β²")
-    style.legend_above(ax)
-    return ax
+    return _finish(ax, "variance of the slope, g(β)", "g, nats² per β²", 2)
 
 
 def plot_tau(terrain: Terrain, ax: Axes | None = None) -> Axes:
@@ -109,9 +102,7 @@ def plot_tau(terrain: Terrain, ax: Axes | None = None) -> Axes:
             points = terrain.betas[where], tau[where]
             ax.plot(*points, marker, ms=size, color=color, clip_on=False, label=label)
     style.log_if_wide(ax, "y", tau)
-    _finish(ax, "autocorrelation time τ(β)", "τ, sweeps")
-    style.legend_above(ax)
-    return ax
+    return _finish(ax, "autocorrelation time τ(β)", "τ, sweeps", 2)
 
 
 def plot_pilot_ess(terrain: Terrain, ax: Axes | None = None) -> Axes:
@@ -127,7 +118,5 @@ def _marks(terrain: Terrain) -> dict:
     return {"marker": "o", "ms": 3, "clip_on": False} if terrain.betas.size <= 50 else {}
 
 
-def _finish(ax: Axes, title: str, unit: str) -> Axes:
-    ax.set(xlabel="β", ylabel=unit, title=title, xlim=(0, 1))
-    style.tidy(ax)
-    return ax
+def _finish(ax: Axes, title: str, unit: str, legend: int = 0) -> Axes:
+    return style.finish(ax, legend, xlabel="β", ylabel=unit, title=title, xlim=(0, 1))

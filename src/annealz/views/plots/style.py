@@ -35,13 +35,17 @@ def panels(size: tuple[float, float], *draw: Callable[[Axes], Any], title: str =
     return figure
 
 
-def mark_log_z(ax: Axes, log_z: float, exact: float | None) -> None:
-    """Draw an estimate and the exact value as horizontal lines, with a legend."""
+def finish_log_z(ax: Axes, log_z: float, exact: float | None, **settings: Any) -> Axes:
+    """Draw an estimate and the exact value as horizontal lines, and finish the axes."""
     ax.axhline(log_z, color=RED, lw=1.2, label=f"log Z = {log_z:.3f}")
+    mark_exact(ax.axhline, exact)
+    return finish(ax, 2, ylabel="log Z", **settings)
+
+
+def mark_exact(line: Callable[..., Any], exact: float | None) -> None:
+    """Draw the exact value, if it is known, by `axhline` or `axvline` of axes."""
     if exact is not None:
-        ax.axhline(exact, color=INK, ls="--", lw=1.3, label=f"exact = {exact:.3f}")
-    legend_above(ax)
-    tidy(ax)
+        line(exact, color=INK, ls="--", lw=1.3, label=f"exact = {exact:.3f}")
 
 
 def plain(name: str) -> str:
@@ -49,11 +53,15 @@ def plain(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def tidy(ax: Axes) -> None:
-    """Draw no frame, quiet ticks, and a title of one size."""
+def finish(ax: Axes, legend: int = 0, **settings: Any) -> Axes:
+    """Return axes with their labels, a legend of so many columns, no frame, and quiet ticks."""
+    ax.set(**settings)
+    if legend:
+        legend_above(ax, legend)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(which="both", colors=GREY)
     ax.title.set_fontsize(11)
+    return ax
 
 
 def log_if_wide(ax: Axes, name: Literal["x", "y"], values: np.ndarray) -> None:
@@ -76,10 +84,7 @@ def _plain(value: float) -> str:
 
 def legend_above(ax: Axes, columns: int = 2) -> None:
     """Draw a legend between title and data, where it hides nothing."""
-    handles, labels = ax.get_legend_handles_labels()
     ax.legend(
-        handles,
-        labels,
         frameon=False,
         loc="lower left",
         bbox_to_anchor=(0, 1),
