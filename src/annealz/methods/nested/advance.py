@@ -16,8 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Integer
 
 from annealz.core.random import Stream
-from annealz.methods.nested.target import Target
-from annealz.methods.nested.walk import Points, Walked, walk
+from annealz.methods.nested.walk import Points, Target, Walked, walk
 
 _CHOICE = 2  # the draw of a step's bits that chooses starts; those of walks are in `walk.py`
 _RIDGE = 1e-6  # of the variances, so that the covariance of few points has a factor

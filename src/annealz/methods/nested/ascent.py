@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from annealz.core.random import Stream
-from annealz.methods.nested.target import Target
+from annealz.methods.nested.walk import Target
 
 
 def rounds_of(dim: int) -> int:

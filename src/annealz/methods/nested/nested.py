@@ -27,7 +27,7 @@ from annealz.engine.progress import Progress
 from annealz.methods.nested.advance import Dead, Sampler, advance, begin, moved_to
 from annealz.methods.nested.ascent import ascend, rounds_of
 from annealz.methods.nested.result import Ending, NestedRun
-from annealz.methods.nested.target import Target
+from annealz.methods.nested.walk import Target
 
 _INFINITE = "the likelihood is infinite at some positions: give a density that is finite."
 _PIECE = 10  # steps between returns to the host
@@ -80,11 +80,8 @@ def nested(
         interrupts.check()
         evaluations += last_cost
         _report(on_progress, sampler, offset + log_z0, tolerance, uphill.top - offset)
-    x, deaths, births = record.with_live(sampler, offset + log_z0)
     return NestedRun(
-        x=x,
-        deaths=deaths,
-        births=births,
+        **record.with_live(sampler, offset + log_z0),
         num_live=num_live,
         ending=ending,
         top=uphill.top + log_z0,
@@ -126,35 +123,27 @@ class _Record:
     def __init__(self):
         self.contours: list[float] = []
         self.num_failed = self.num_nan = 0
-        self._x: list[np.ndarray] = []
-        self._deaths: list[np.ndarray] = []
-        self._born: list[np.ndarray] = []
+        self._pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(self, dead: Dead, shift: float) -> int:
         """Take in a piece, and return the rounds of evaluations it made."""
         is_made = np.asarray(dead.is_made)
+        x, born = np.asarray(dead.x)[is_made], np.asarray(dead.born)[is_made]
         deaths = np.asarray(dead.log_likelihood, np.float64)[is_made] + shift
-        self._keep(np.asarray(dead.x)[is_made], deaths, np.asarray(dead.born)[is_made])
+        self._pieces.append((x.reshape(-1, x.shape[-1]), deaths.ravel(), born.ravel()))
         self.contours += deaths.max(1, initial=-np.inf).tolist()
         self.num_failed += int(dead.walked.num_failed.sum())
         self.num_nan += int(dead.walked.num_nan.sum())
         return int(dead.walked.rounds.sum())
 
-    def with_live(
-        self, sampler: Sampler, shift: float
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Positions, deaths and births of all points, the live ones last."""
+    def with_live(self, sampler: Sampler, shift: float) -> dict[str, np.ndarray]:
+        """Return positions, deaths and births of all points, the live ones last."""
         live = sampler.state.particles
-        likelihoods = np.asarray(live.loglikelihood, np.float64) + shift
-        self._keep(np.asarray(live.position), likelihoods, np.asarray(sampler.born))
-        born = np.concatenate(self._born)
+        deaths = np.asarray(live.loglikelihood, np.float64) + shift
+        last = np.asarray(live.position), deaths, np.asarray(sampler.born)
+        x, deaths, born = map(np.concatenate, zip(*self._pieces, last, strict=True))
         births = np.array([*self.contours, np.nan])[born]  # -1, the last, of draws from the prior
-        return np.concatenate(self._x), np.concatenate(self._deaths), births
-
-    def _keep(self, x: np.ndarray, deaths: np.ndarray, born: np.ndarray) -> None:
-        self._x.append(x.reshape(-1, x.shape[-1]))
-        self._deaths.append(deaths.ravel())
-        self._born.append(born.ravel())
+        return {"x": x, "deaths": deaths, "births": births}
 
 
 def _check(log_likelihood: np.ndarray) -> None:
