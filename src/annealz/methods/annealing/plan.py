@@ -222,7 +222,7 @@ def _draws(
         return {}
     if request.are_exchanged:
         from annealz.methods.exchange.exchange import exchange
-        from annealz.methods.exchange.ladder import LEAST_SWEEPS
+        from annealz.methods.exchange.rounds import LEAST_SWEEPS
 
         drawn = exchange(
             problem.states,

@@ -34,9 +34,8 @@ from annealz.engine.advance import repeat
 from annealz.engine.resampling import (
     RESAMPLING_DRAW as SWAP_DRAW,  # the draw that no kernel may use
 )
+from annealz.methods.exchange.rounds import NUM_SUMS
 
-ABOVE, BELOW, REJECTED, WORK_UP, WORK_DOWN = range(5)  # what is summed, by position
-NUM_SUMS = 5
 _FROM_BASE, _FROM_TARGET = 1, 2  # labels of replicas: the end that they saw last; 0 neither
 _WASTE = 4  # times the memory at which rows are collected by beta
 

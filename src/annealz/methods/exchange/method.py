@@ -8,7 +8,6 @@ from annealz.core.cost import Cost
 from annealz.engine.blocks import check_memory
 from annealz.engine.context import Context
 from annealz.io.records import whole
-from annealz.methods.exchange.arrays import exchange_from_arrays, exchange_to_arrays
 from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.methods.exchange.exchange import check_counts, exchange
 from annealz.methods.exchange.request import ExchangeRequest
@@ -68,7 +67,7 @@ class ReplicaExchange(AbstractMethod):
         """Run all rounds, or read them."""
         store = context.store
         if store is not None and store.has("exchange"):
-            return exchange_from_arrays(*store.load("exchange"))
+            return Exchange.from_arrays(*store.load("exchange"))
         assert plan.problem is not None
         result = exchange(
             plan.problem.states,
@@ -83,7 +82,7 @@ class ReplicaExchange(AbstractMethod):
             checkpoint_seconds=context.checkpoint_seconds,
             on_progress=context.begin("exchange"),
         )
-        context.save("exchange", *exchange_to_arrays(result))
+        context.save("exchange", *result.to_arrays())
         return result
 
     def diagnose(self, plan: ExchangePlan, runs: Exchange) -> ExchangeEstimate:
