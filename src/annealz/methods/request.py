@@ -12,7 +12,7 @@ reproduces a run all follow from the fields, which are read without JAX. Values 
 import dataclasses
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -77,19 +77,6 @@ class Request(TypedRecord):
         object.__setattr__(self, "seed", check_seed(self.seed))
         if not self.objects:
             object.__setattr__(self, "objects", [n for n in self.names() if self.is_object(n)])
-
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any], refuse: Callable[[str], str | None]) -> Self:
-        """Return the request of a call; `refuse` names the owner of an argument that is not taken.
-
-        Arguments of other methods are refused unless they have the default that those give them.
-        """
-        own = {field.name for field in dataclasses.fields(cls)}
-        for name in arguments.keys() - own:
-            owner = refuse(name)
-            if owner is not None:
-                raise InputError(name, owner, remedy="leave it out")
-        return cls(**{name: value for name, value in arguments.items() if name in own})
 
     @classmethod
     def names(cls) -> list[str]:
