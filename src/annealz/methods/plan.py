@@ -30,7 +30,7 @@ from annealz.io.records import (
 )
 from annealz.io.serialise import restore, store
 from annealz.kernels.abstract import AbstractKernel
-from annealz.methods.problem import Problem
+from annealz.methods.problem import Problem, Second
 from annealz.methods.request import Request
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
@@ -140,9 +140,8 @@ class Plan(TypedRecord):
         problem, arrays, records = self.problem, {}, {}
         assert problem is not None
         things = {"model": problem.model, "base": problem.path.base, "kernel": problem.kernel}
-        if problem.second_path is not None:
-            things["second"] = problem.second_path.base
-        things["second-kernel"] = problem.second_kernel
+        if problem.second is not None:
+            things |= {"second": problem.second.path.base, "second-kernel": problem.second.kernel}
         for name, thing in things.items():
             stored = None if thing is None else store(thing)
             if stored is not None:
@@ -273,8 +272,9 @@ def _problem(
         stored("kernel") or kernel or model.kernel(),
         plan.marginal,
         is_own_path="path" not in objects,
-        second_path=None if second is None else model.path(second, layer),
-        second_kernel=stored("second-kernel"),
+        second=None
+        if second is None
+        else Second(model.path(second, layer), stored("second-kernel")),
     )
 
 

@@ -10,7 +10,6 @@ reproduces a run all follow from the fields, which are read without JAX. Values 
 """
 
 import dataclasses
-import math
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -178,12 +177,6 @@ class Request(TypedRecord):
             if isinstance(value, bool) or count < smallest:
                 raise InputError(name, f"must be at least {smallest}", value)
             object.__setattr__(self, name, count)
-
-    def _check_positive(self, *names: str) -> None:
-        for name in names:
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(name, "must be a positive number", value)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

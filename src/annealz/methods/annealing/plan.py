@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from annealz.io.records import (
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.annealing.size import TIME_RESERVE, RunSize, choose_size, part_width
 from annealz.methods.plan import CostRecord, Plan
-from annealz.methods.problem import Problem, choose_problem, read_target
+from annealz.methods.problem import Problem, Second, choose_problem, read_target
 from annealz.models.abstract import AbstractModel
 from annealz.pilots.plan import check_schedule
 from annealz.pilots.sizing import time_steps
@@ -45,6 +45,12 @@ class SecondBase(TypedRecord):
     base: Annotated[str, line]
     evaluations_a_sweep: Annotated[int | None, optional(whole)] = None
     """Of the density, where they have a kernel of their own, and with it states of their own."""
+
+    @classmethod
+    def of(cls, second: Second) -> Self:
+        """Return what a plan holds of it."""
+        each = None if second.kernel is None else second.kernel.evaluations
+        return cls(base=second.base_name, evaluations_a_sweep=each)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,14 +139,14 @@ def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
     if problem.is_unconfirmed and request.second_opinion and problem.exact_log_z is None:
         unconfirmed = Finding.of(Kind.UNCONFIRMED, limit=request.max_seconds)
         problem = dataclasses.replace(problem, findings=(*problem.findings, unconfirmed))
-    is_limited = request.max_seconds is not None
+    is_limited, second = request.max_seconds is not None, problem.second
     return AnnealingPlan.of(
         request,
         problem,
         num_chains=size.num_chains,
         wanted_chains=size.num_chains if request.target_std_err is not None else num_chains,
         part_chains=size.part_chains,
-        second=_second_base(problem),
+        second=None if second is None else SecondBase.of(second),
         base_reason=problem.base_reason,
         can_enumerate=problem.model.has_exact_draws,
         takes_data=problem.model.takes_data,
@@ -149,7 +155,7 @@ def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
         whole_seconds=size.whole_seconds if is_limited else None,
         wanted_steps=size.wanted_steps,
         schedule=size.schedule,
-        second_schedule=problem.second_schedule(size.schedule),
+        second_schedule=None if second is None else second.schedule(size.schedule),
         **decided,
     )
 
@@ -200,17 +206,6 @@ def _traced(
     rows = rows_of_trace(model, request.draws, is_fitted=is_fitted)
     states, independent = spread_over(rows.reverse, num_chains)
     return states, base_of_rows(rows.fit) if is_fitted else request.base, independent
-
-
-def _second_base(problem: Problem) -> SecondBase | None:
-    """Return where the second opinion starts, if there is one."""
-    if problem.second_path is None:
-        return None
-    kernel = problem.second_kernel
-    return SecondBase(
-        base=getattr(problem.second_path.base, "name", "second"),
-        evaluations_a_sweep=None if kernel is None else kernel.evaluations,
-    )
 
 
 def _draws(

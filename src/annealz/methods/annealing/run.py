@@ -89,8 +89,7 @@ def _start(plan: AnnealingPlan, run: Run) -> tuple[np.ndarray, np.ndarray | None
             problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
         )
     if plan.draws == "exact":
-        layer = plan.marginal or problem.model.marginals[0]
-        start = problem.model.exact_draws(run.num_chains, seed, layer)
+        start = problem.model.exact_draws(run.num_chains, seed, problem.layer)
     bits = Stream(seed, "states").at(0, indices(run.num_chains))
     start = np.asarray(programs.state(problem.states.unnamed(), bits, start))
     if plan.independent_draws is not None:
@@ -106,8 +105,7 @@ def run_second(plan: AnnealingPlan, context: Context, options: dict[str, Any], r
 
     def compute(**how: Any) -> Run:
         return anneal(
-            _problem(plan).second_states,
-            _problem(plan).second_kernel or _problem(plan).kernel,
+            *_problem(plan).along_second(),
             schedule,
             num_chains=count,
             purpose="second",
@@ -140,9 +138,10 @@ def run_probe(
     def compute(**how: Any) -> Run:
         problem, probed = _problem(plan), probed_chains(second)[0]
         start = second.states[probed]
-        if problem.second_kernel is not None:  # states of another frame
+        assert problem.second is not None
+        if problem.second.kernel is not None:  # states of another frame
             bits = Stream(derive_seed(plan.request.seed, "probe"), "states")
-            place = programs.position(problem.second_states.unnamed(), start, work=0)
+            place = programs.position(problem.along_second()[0].unnamed(), start, work=0)
             own = problem.states.unnamed()
             work = probed.size * own.sweep_size  # the density is evaluated
             start = programs.state(own, bits.at(0, indices(probed.size)), place, work=work)

@@ -13,7 +13,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -52,18 +52,14 @@ from annealz.paths.abstract import AbstractPath
 if TYPE_CHECKING:
     from distributed import Client
 
-_WHY_SO_MANY = {
-    "num_rungs": "one at the base and one at the target",
-    "num_ensembles": "the error comes from their spread",
-    "num_sweeps": "rounds take that many",
+_LEAST = {
+    "num_rungs": (2, "one at the base and one at the target"),
+    "num_ensembles": (LEAST_ENSEMBLES, "the error comes from their spread"),
+    "num_sweeps": (LEAST_SWEEPS, "rounds take that many"),
+    "num_draws": (0, ""),
+    "chunk_sweeps": (1, ""),
 }
-
-
-class _Part(NamedTuple):
-    """Sums and round trips of the ensembles of a block."""
-
-    sums: np.ndarray
-    trips: np.ndarray
+"""The least numbers, and why."""
 
 
 def exchange(
@@ -152,19 +148,13 @@ def check_counts(
     num_rungs: int, num_ensembles: int, num_sweeps: int, num_draws: int, chunk_sweeps: int | None
 ) -> tuple[int, int, int, int]:
     """Return temperatures, ensembles, sweeps and draws as whole numbers that make a run."""
-    counts = {
-        "num_rungs": (num_rungs, 2),
-        "num_ensembles": (num_ensembles, LEAST_ENSEMBLES),
-        "num_sweeps": (num_sweeps, LEAST_SWEEPS),
-        "num_draws": (num_draws, 0),
-        "chunk_sweeps": (1 if chunk_sweeps is None else chunk_sweeps, 1),
-    }
-    whole = {name: whole_number(name, value) for name, (value, _) in counts.items()}
-    for name, value in whole.items():
-        least = counts[name][1]
-        if value < least:
-            raise InputError(name, f"must be at least {least}", value, _WHY_SO_MANY.get(name, ""))
-    num_rungs, num_ensembles, num_sweeps, num_draws, _ = whole.values()
+    chunk_sweeps = 1 if chunk_sweeps is None else chunk_sweeps
+    given = num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps
+    counts = [whole_number(name, value) for name, value in zip(_LEAST, given, strict=True)]
+    for (name, (least, reason)), count in zip(_LEAST.items(), counts, strict=True):
+        if count < least:
+            raise InputError(name, f"must be at least {least}", count, reason)
+    num_rungs, num_ensembles, num_sweeps, num_draws, _ = counts
     if num_sweeps > MOST_SWEEPS:
         raise InputError("num_sweeps", f"must be at most {MOST_SWEEPS:,}", num_sweeps)
     most = round_lengths(num_sweeps)[-1] * num_ensembles
@@ -280,9 +270,11 @@ class _ExchangeProgram(BlockProgram):
             rows = replicas[:, -1] + self.num_rungs * np.arange(len(replicas))
             draws[self.draw_sweeps.index(stop)] = x[rows]
         high, low, trips = jax.device_get((done.sums, done.compensation, done.trips))
-        return _Block(done, draws), _Part(np.float64(high) + low, trips)
+        return _Block(done, draws), (np.float64(high) + low, trips)
 
-    def merge(self, step: int, stop: int, parts: list[_Part], records: Records):
+    def merge(
+        self, step: int, stop: int, parts: list[tuple[np.ndarray, np.ndarray]], records: Records
+    ):
         count, half = self.num_ensembles, self.half_at(step)
         ladder = ladder_after(self.first_betas, self.halves, records)
         sums, trips = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
