@@ -12,6 +12,7 @@ from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.blocks import check_memory, check_start
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
+from annealz.engine.run import Run
 from annealz.io.records import (
     TypedRecord,
     finite,
@@ -24,8 +25,8 @@ from annealz.io.records import (
     whole,
 )
 from annealz.methods.annealing.request import AnnealingRequest
-from annealz.methods.annealing.size import TIME_RESERVE, RunSize, choose_size, part_width
-from annealz.methods.plan import CostRecord, Plan
+from annealz.methods.annealing.size import RUN_SHARE, TIME_RESERVE, RunSize, choose_size, part_width
+from annealz.methods.plan import Plan, read_cost
 from annealz.methods.problem import Problem, Second, choose_problem, read_target
 from annealz.models.abstract import AbstractModel
 from annealz.pilots.plan import check_schedule
@@ -85,7 +86,7 @@ class AnnealingPlan(Plan):
         None
     )
     """Where the reverse run starts from; None without one."""
-    draw_cost: Annotated[Cost | None, optional(CostRecord.within)] = None
+    draw_cost: Annotated[Cost | None, optional(read_cost)] = None
     """Of those draws, all chains together."""
     exchange: Annotated[ExchangedDraws | None, optional(ExchangedDraws.within)] = None
     independent_draws: Annotated[int | None, optional(whole)] = None
@@ -104,6 +105,17 @@ class AnnealingPlan(Plan):
         """The schedules of the first and the second run."""
         second = self.second_schedule
         return {"schedule": self.schedule} | ({} if second is None else {"second_schedule": second})
+
+    @property
+    def allowed_seconds(self) -> float:
+        """Seconds until all runs should be done: some are left, however long pilots took."""
+        limit = self.request.max_seconds
+        return np.inf if limit is None else max(limit, self.cost.seconds + RUN_SHARE * limit)
+
+    def has_time_after(self, *runs: Run) -> bool:
+        """Check whether a limit leaves time for one more run, after the first for one like the last."""
+        spent = self.cost.seconds + sum(run.seconds for run in runs)
+        return spent + (runs[-1].seconds if len(runs) > 1 else 0.0) < self.allowed_seconds
 
     def sweeps_per_draw(self, num_chains: int) -> int:
         """Return the sweeps at beta = 1 of each of so many approximate draws."""
