@@ -12,7 +12,7 @@ from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.advice import whole_seconds
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.plan import AnnealingPlan
-from annealz.methods.annealing.second_opinion import Probe, compare_opinions, probed_chains
+from annealz.methods.annealing.second_opinion import Probe, SecondOpinion, probed_chains
 from annealz.methods.annealing.size import TIME_RESERVE
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
@@ -29,7 +29,7 @@ def diagnose(plan: AnnealingPlan, runs: Runs) -> Estimate:
     opinion = None
     if runs.second is not None and plan.second is not None:
         first = judgement if both is None else both
-        opinion = compare_opinions(
+        opinion = SecondOpinion(
             runs.forward.log_z0 + (judgement.log_mean if both is None else both.log_ratio),
             first.std_err,
             _judgement_of(runs.second),

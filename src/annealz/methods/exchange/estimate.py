@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annealz.core.cost import Cost
-from annealz.core.numerics import finite_or_none
 from annealz.core.text import with_error
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
@@ -106,7 +105,7 @@ class ExchangeEstimate(AbstractEstimate):
             "num_chains": ran.num_rungs * ran.num_ensembles,
             "schedule": "ladder",
             **record_of(ran, "num_rungs num_ensembles barrier round_trips betas"),
-            "rounds": [{**row, "std_err": finite_or_none(row["std_err"])} for row in ran.table()],
+            "rounds": ran.table(),
         }
         table = Table(lines, ("round", "sweeps", "barrier", "log Z", "round trips"))
         curves = [("β of the temperatures", ran.betas)]

@@ -179,9 +179,7 @@ class Exchange(Found, Shown):
         return [
             {
                 "sweeps": one.num_sweeps,
-                "barrier": one.barrier,
-                "log_z": one.log_z,
-                "std_err": one.std_err,
+                **record_of(one, "barrier log_z std_err"),
                 "round_trips": int(one.round_trips.sum()),
             }
             for one in self.rounds

@@ -4,7 +4,7 @@
     repeat    the num_delete points of the lowest L die; as many are drawn from the prior above them
     until     what is left, at most X L_max, is below `tolerance` of the evidence so far
 
-L_max is found uphill from the live points, when they themselves hold less than that (`ascent.py`).
+L_max is found uphill from the live points, when they themselves hold less than that (`ascend`).
 
 The prior mass X that is left shrinks at each death by a factor whose law is known, Beta(n, 1) with n live
 points: this gives the volumes, and with them log Z (`diagnostics/nested.py`).
@@ -24,8 +24,15 @@ from annealz.core.arrays import indices, on_device
 from annealz.core.errors import InputError
 from annealz.core.random import Stream
 from annealz.engine.progress import Progress
-from annealz.methods.nested.advance import Dead, Sampler, advance, begin, moved_to
-from annealz.methods.nested.ascent import ascend, rounds_of
+from annealz.methods.nested.advance import (
+    Dead,
+    Sampler,
+    advance,
+    ascend,
+    begin,
+    moved_to,
+    rounds_of,
+)
 from annealz.methods.nested.result import Ending, NestedRun
 from annealz.methods.nested.walk import Target
 
