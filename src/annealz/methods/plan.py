@@ -168,7 +168,7 @@ class Plan(TypedRecord):
         plan = cls.read(record, where)
         request = cls.request_type.read(plan.request, where)
         if observe is not None:
-            request = request.replace(observe=observe)
+            request = dataclasses.replace(request, observe=observe)
         parts = {name.partition(":")[::2]: value for name, value in records.items()}
         schedules = {n: Schedule.from_record(v) for (k, n), v in parts.items() if k == "schedule"}
         plan = dataclasses.replace(plan, request=request, start=arrays.get("start"), **schedules)

@@ -49,11 +49,6 @@ class Second:
     temperatures: int = 0
     """Of equal difficulty, that a pilot needed; with a kernel of their own."""
 
-    @property
-    def base_name(self) -> str:
-        """The name of the base."""
-        return getattr(self.path.base, "name", "second")
-
     def schedule(self, first: Schedule) -> Schedule:
         """Return the schedule: planned by its pilot, if the first was by one.
 

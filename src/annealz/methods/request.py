@@ -13,7 +13,7 @@ import dataclasses
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.diagnostics.findings import in_python, option_words
@@ -94,10 +94,6 @@ class Request(TypedRecord):
         known = {n: getattr(self, n) for n in ("model", *self.names()) if n not in hidden}
         known = {n: str(v) if isinstance(v, str) else v for n, v in known.items()}
         return {n: v for n, v in known.items() if v is not None} | {"objects": self.objects}
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the request with other values."""
-        return dataclasses.replace(self, **changes)
 
     def reproduction(
         self, changes: Mapping[str, Any] | None = None, digest: str = ""

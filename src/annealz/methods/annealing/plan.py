@@ -51,7 +51,7 @@ class SecondBase(TypedRecord):
     def of(cls, second: Second) -> Self:
         """Return what a plan holds of it."""
         each = None if second.kernel is None else second.kernel.evaluations
-        return cls(base=second.base_name, evaluations_a_sweep=each)
+        return cls(base=getattr(second.path.base, "name", "second"), evaluations_a_sweep=each)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

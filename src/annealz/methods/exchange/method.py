@@ -17,6 +17,7 @@ from annealz.methods.plan import Plan
 from annealz.methods.problem import choose_problem, read_target
 
 _DEFAULT_SWEEPS = 10_000
+_COUNTS = ("num_rungs", "num_ensembles", "num_sweeps", "num_draws")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,8 +61,7 @@ class ReplicaExchange(AbstractMethod):
             request.seed, counts[2], replicas, on_progress=context.on_progress
         )
         problem = problem.with_exact(request.exact_log_z)
-        names = ("num_rungs", "num_ensembles", "num_sweeps", "num_draws")
-        return ExchangePlan.of(request, problem, **dict(zip(names, counts, strict=True)))
+        return ExchangePlan.of(request, problem, **dict(zip(_COUNTS, counts, strict=True)))
 
     def run(self, plan: ExchangePlan, context: Context) -> Exchange:
         """Run all rounds, or read them."""
@@ -72,10 +72,7 @@ class ReplicaExchange(AbstractMethod):
         result = exchange(
             plan.problem.states,
             plan.problem.kernel,
-            num_rungs=plan.num_rungs,
-            num_ensembles=plan.num_ensembles,
-            num_sweeps=plan.num_sweeps,
-            num_draws=plan.num_draws,
+            **{name: getattr(plan, name) for name in _COUNTS},
             seed=plan.request.seed,
             chunk_sweeps=context.chunk_steps,
             checkpoint=None if store is None else store.checkpoint("exchange"),
