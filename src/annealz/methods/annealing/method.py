@@ -47,15 +47,13 @@ class Annealing(AbstractMethod):
 
     def run(self, plan: AnnealingPlan, context: Context) -> Runs:
         """Anneal forward, in reverse where that is asked for, and from a second base."""
-        request = plan.request
-        options = {"seed": request.seed, "record_every": request.record_every}
-        forward = run_forward(plan, context, options)
-        reverse = run_reverse(plan, context, options, forward) if request.two_sided else None
+        forward = run_forward(plan, context)
+        reverse = run_reverse(plan, context, forward) if plan.request.two_sided else None
         second = probe = None
         if plan.second_schedule is not None and plan.has_time_after(forward):
-            second = run_second(plan, context, options, forward)
+            second = run_second(plan, context, forward)
             if plan.has_time_after(forward, second):
-                probe = run_probe(plan, context, options, second)
+                probe = run_probe(plan, context, second)
         return Runs(forward, reverse, second, probe)
 
     def diagnose(self, plan: AnnealingPlan, runs: Runs) -> Estimate:
@@ -66,7 +64,7 @@ class Annealing(AbstractMethod):
 METHOD = Annealing()
 
 
-def run_forward(plan: AnnealingPlan, context: Context, options: dict[str, Any]) -> Run:
+def run_forward(plan: AnnealingPlan, context: Context) -> Run:
     """Return the forward run, its parts merged."""
     runs: list[Run] = []
     while count := _next_part(plan, runs):
@@ -83,13 +81,18 @@ def run_forward(plan: AnnealingPlan, context: Context, options: dict[str, Any]) 
             resample=plan.request.resample,
             observers=observers_of(plan.request.observe),
             on_progress=on_progress,
-            **options,
+            **_shared(plan),
         )
         runs.append(context.run(f"forward-{part}", plan.schedule, compute))
     return merge_runs(runs)
 
 
-def run_reverse(plan: AnnealingPlan, context: Context, options: dict[str, Any], run: Run) -> Run:
+def _shared(plan: AnnealingPlan) -> dict[str, Any]:
+    """Return what all runs of a plan are given."""
+    return {"seed": plan.request.seed, "record_every": plan.request.record_every}
+
+
+def run_reverse(plan: AnnealingPlan, context: Context, run: Run) -> Run:
     """Return the run from the target down to the base."""
 
     def compute(**how: Any) -> Run:
@@ -97,21 +100,28 @@ def run_reverse(plan: AnnealingPlan, context: Context, options: dict[str, Any], 
         context.begin("draws")
         start, ancestors = _start(plan, run)
         drawn = time.monotonic() - began
-        reverse = anneal(
-            _problem(plan).states,
-            _problem(plan).kernel,
-            plan.schedule,
-            num_chains=run.num_chains,
-            purpose="reverse",
-            start=start,
-            reverse=True,
-            on_progress=context.begin("reverse"),
-            **options,
-            **how,
-        )
+        reverse = _annealed_back(plan, context, "reverse", start, how)
         return dataclasses.replace(reverse, seconds=reverse.seconds + drawn, ancestors=ancestors)
 
     return context.run("reverse", plan.schedule, compute)
+
+
+def _annealed_back(
+    plan: AnnealingPlan, context: Context, purpose: str, start: np.ndarray, how: dict[str, Any]
+) -> Run:
+    """Anneal these states back along the first path."""
+    return anneal(
+        _problem(plan).states,
+        _problem(plan).kernel,
+        plan.schedule,
+        num_chains=len(start),
+        purpose=purpose,
+        start=start,
+        reverse=True,
+        on_progress=context.begin(purpose),
+        **_shared(plan),
+        **how,
+    )
 
 
 def _start(plan: AnnealingPlan, run: Run) -> tuple[np.ndarray, np.ndarray | None]:
@@ -132,7 +142,7 @@ def _start(plan: AnnealingPlan, run: Run) -> tuple[np.ndarray, np.ndarray | None
     return start, ancestors
 
 
-def run_second(plan: AnnealingPlan, context: Context, options: dict[str, Any], run: Run) -> Run:
+def run_second(plan: AnnealingPlan, context: Context, run: Run) -> Run:
     """Return chains from the second base, a tenth as many as the run has."""
     resample, schedule = plan.request.resample, plan.second_schedule
     assert schedule is not None
@@ -146,7 +156,7 @@ def run_second(plan: AnnealingPlan, context: Context, options: dict[str, Any], r
             purpose="second",
             resample=resample,
             on_progress=context.begin("second"),
-            **options,
+            **_shared(plan),
             **how,
         )
 
@@ -154,9 +164,7 @@ def run_second(plan: AnnealingPlan, context: Context, options: dict[str, Any], r
     return dataclasses.replace(context.run("second", schedule, compute), messages=())
 
 
-def run_probe(
-    plan: AnnealingPlan, context: Context, options: dict[str, Any], second: Run
-) -> Run | None:
+def run_probe(plan: AnnealingPlan, context: Context, second: Run) -> Run | None:
     """Return the run back along the first path from where the second chains ended.
 
     None if the kernel has no reversal, if the second chains have no weight, and beside exact draws, because
@@ -173,25 +181,13 @@ def run_probe(
     def compute(**how: Any) -> Run:
         problem, probed = _problem(plan), probed_chains(second)[0]
         start = second.states[probed]
-        assert problem.second is not None
-        if problem.second.kernel is not None:  # states of another frame
+        if problem.second is not None and problem.second.kernel is not None:  # of another frame
             bits = Stream(derive_seed(plan.request.seed, "probe"), "states")
             place = programs.position(problem.along_second()[0].unnamed(), start, work=0)
             own = problem.states.unnamed()
             work = probed.size * own.sweep_size  # the density is evaluated
             start = programs.state(own, bits.at(0, indices(probed.size)), place, work=work)
-        return anneal(
-            problem.states,
-            problem.kernel,
-            plan.schedule,
-            num_chains=probed.size,
-            purpose="probe",
-            start=np.asarray(start),
-            reverse=True,
-            on_progress=context.begin("probe"),
-            **options,
-            **how,
-        )
+        return _annealed_back(plan, context, "probe", np.asarray(start), how)
 
     return dataclasses.replace(context.run("probe", plan.schedule, compute), messages=())
 

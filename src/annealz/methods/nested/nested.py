@@ -62,7 +62,7 @@ def nested(
     _check(np.asarray(sampler.state.particles.loglikelihood))
     evaluations, last_cost = num_live, 0
     limit = np.inf if max_evaluations is None else max_evaluations
-    uphill = _Uphill(Stream(seed, f"{purpose} uphill"), num_delete)
+    uphill = _Uphill(Stream(seed, f"{purpose} uphill"), num_delete, target.model.dim)
     while True:
         top = float(sampler.state.particles.loglikelihood.max())
         if abs(top) > _MOST_HEIGHT:
@@ -71,7 +71,7 @@ def nested(
             sampler = moved_to(sampler, target, on_device(offset), change)
             evaluations += num_live
         ending = _ending(sampler, tolerance, num_delete, uphill.top - offset)
-        last_cost = uphill.cost(sampler) if ending is Ending.DONE else last_cost
+        last_cost = uphill.cost if ending is Ending.DONE else last_cost
         if ending in (None, Ending.DONE) and evaluations + last_cost > limit:
             ending = Ending.OUT_OF_EVALUATIONS
         if ending is Ending.DONE:  # if nothing higher is near
@@ -104,13 +104,11 @@ def nested(
 class _Uphill:
     """The highest likelihood that was found uphill from live points."""
 
-    def __init__(self, stream: Stream, num_points: int):
+    def __init__(self, stream: Stream, num_points: int, dim: int):
         self.top = -np.inf
-        self._stream, self._num_points, self._num_steps = stream, num_points, 0
-
-    def cost(self, sampler: Sampler) -> int:
+        self.cost = num_points * (1 + rounds_of(dim))
         """Evaluations that a look takes."""
-        return self._num_points * (1 + rounds_of(sampler.state.particles.position.shape[1]))
+        self._stream, self._num_points, self._num_steps = stream, num_points, 0
 
     def look(self, sampler: Sampler, target: Target, offset: float) -> None:
         """Go uphill from some live points."""
