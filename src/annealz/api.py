@@ -15,7 +15,7 @@ from annealz.engine.context import Context
 from annealz.engine.progress import Progress
 from annealz.io.store import Store
 from annealz.kernels.abstract import AbstractKernel
-from annealz.methods.annealing.run import Observe
+from annealz.methods.annealing.method import Observe
 from annealz.methods.method import AbstractMethod, find_method
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath

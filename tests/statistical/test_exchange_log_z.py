@@ -12,10 +12,17 @@ from annealz.core.names import MARGINALS
 from annealz.diagnostics.findings import Kind
 from annealz.kernels import BlockGibbs
 from annealz.methods.exchange import advance as device
-from annealz.methods.exchange.advance import ABOVE, BELOW, NUM_SUMS, WORK_DOWN, WORK_UP
 from annealz.methods.exchange.exchange import exchange
-from annealz.methods.exchange.ratios import log_z_of, pseudo_values
 from annealz.methods.exchange.result import Exchange
+from annealz.methods.exchange.rounds import (
+    ABOVE,
+    BELOW,
+    NUM_SUMS,
+    WORK_DOWN,
+    WORK_UP,
+    log_z_of,
+    pseudo_values,
+)
 from annealz.models.exact import exact_log_z
 from annealz.models.trajectory import TrajectoryPath
 from annealz.paths import GeometricPath

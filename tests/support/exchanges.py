@@ -8,7 +8,6 @@ from annealz.bases import BernoulliBase
 from annealz.core.random import Stream
 from annealz.methods.exchange import advance as device
 from annealz.methods.exchange.advance import Ensembles
-from annealz.methods.exchange.arrays import exchange_to_arrays
 from annealz.methods.exchange.result import Exchange
 from annealz.paths import GeometricPath
 from annealz.testing import binary_states, random_rbm
@@ -51,6 +50,6 @@ def advanced(
 
 
 def same(one: Exchange, other: Exchange) -> None:
-    (a, _), (b, _) = exchange_to_arrays(one), exchange_to_arrays(other)
+    (a, _), (b, _) = one.to_arrays(), other.to_arrays()
     for name, array in a.items():
         np.testing.assert_array_equal(array, b[name], err_msg=name)

@@ -8,7 +8,7 @@ from annealz.core.weights import log_mean
 from annealz.diagnostics.diagnostics import Judgement, judge
 from annealz.engine.run import Run, Runs
 from annealz.methods.annealing.estimate import Estimate
-from annealz.methods.annealing.second_opinion import compare_opinions
+from annealz.methods.annealing.second_opinion import SecondOpinion
 from annealz.schedules import Schedule, linear
 from support.settings import annealing_plan
 
@@ -24,7 +24,7 @@ GOOD = judge(weights(5.0))
 
 def opinion(log_z: float, std_err: float = 0.01, second: Judgement = GOOD, **options):
     """Of a first estimate `log_z` and a second one of 7, 2 of it of the base."""
-    return compare_opinions(log_z, std_err, second, log_z0=2.0, base="uniform", **options)
+    return SecondOpinion(log_z, std_err, second, log_z0=2.0, base="uniform", **options)
 
 
 def run_of(log_weights: np.ndarray, schedule: Schedule | None = None) -> Run:

@@ -124,7 +124,7 @@ def numbers_computed(function: Callable[..., Any], dim: int) -> float:
 def _count(program: Any) -> float:
     total = 0.0
     for line in program.eqns:
-        inside = [part for value in line.params.values() for part in _programs_in(value)]
+        inside = [part for value in line.params.values() for part in programs_in(value)]
         turns = line.params.get("length", math.inf if line.primitive.name == "while" else 1)
         total += turns * sum(map(_count, inside))
         size = sum(math.prod(getattr(out.aval, "shape", ())) for out in line.outvars)
@@ -135,9 +135,10 @@ def _count(program: Any) -> float:
     return total
 
 
-def _programs_in(value: Any) -> list[Any]:
+def programs_in(value: Any) -> list[Any]:
+    """Return the programs within a parameter of an equation."""
     if isinstance(value, tuple | list):
-        return [part for one in value for part in _programs_in(one)]
+        return [part for one in value for part in programs_in(one)]
     value = getattr(value, "jaxpr", value)
     return [value] if hasattr(value, "eqns") else []
 

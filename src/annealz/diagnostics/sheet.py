@@ -160,18 +160,21 @@ class Result(Shown):
 
 def record_of(thing: Any, names: str) -> dict[str, Any]:
     """Return attributes, blanks between their names, as JSON values; what is not finite is None."""
-    return {name: _json(getattr(thing, name)) for name in names.split()}
+    return {name: json_of(getattr(thing, name)) for name in names.split()}
 
 
-def _json(value: Any) -> Any:
+def json_of(value: Any) -> Any:
+    """Return JSON values; what is not finite is None."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if callable(value):
         value = value()
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    if isinstance(value, dict):
+        return {name: json_of(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_json(one) for one in value]
+        return [json_of(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -161,13 +161,16 @@ class TypedRecord:
     what: ClassVar[str] = "a record"
 
     @classmethod
-    def read(cls, value: Any, where: object = "") -> Self:
-        """Read it from values of JSON; a ValueError says what is wrong, and begins with `where`."""
+    def read(cls, value: Any, where: object = "", **others: Any) -> Self:
+        """Read it from values of JSON; a ValueError says what is wrong, and begins with `where`.
+
+        `others` are fields that the record does not hold.
+        """
         stored = _stored(cls)
         needed = {name: of for name, (of, is_needed) in stored.items() if is_needed}
-        others = {name: of for name, (of, is_needed) in stored.items() if not is_needed}
-        found = Record(cls.what, needed, others).check(value, where)
-        return cls(**{name: found[name] for name in stored if name in found})
+        rest = {name: of for name, (of, is_needed) in stored.items() if not is_needed}
+        found = Record(cls.what, needed, rest).check(value, where)
+        return cls(**{name: found[name] for name in stored if name in found}, **others)
 
     @classmethod
     def within(cls, value: Any) -> Self:

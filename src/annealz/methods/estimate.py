@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from annealz.methods.posterior import Mean, Posterior
     from annealz.methods.problem import Problem
 
-_MEANINGS = {
-    Status.OK: "The error bar can be used: nothing that was checked contradicts it.",
-    Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z may "
-    "be off on either side.",
-}
+_RELIABLE = "The error bar can be used: nothing that was checked contradicts it."
+_UNRELIABLE = (
+    "Do not use this number as it is: its error bar cannot be relied on, and log Z may be off on either "
+    "side."
+)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -184,10 +184,11 @@ class AbstractEstimate(Judged, Result):
         rows: Sequence[Row] = (),
         record: Mapping[str, Any] | None = None,
         *,
-        meanings: Mapping[Status, str] = _MEANINGS,
+        reliable: str = _RELIABLE,
+        unreliable: str = _UNRELIABLE,
         **more: Any,
     ) -> Sheet:
-        """Return a sheet with rows, JSON values and words for the status that a method has of its own."""
+        """Return a sheet with the rows, the JSON values and the words for either status of a method."""
         headline, exact = ("log Z", with_error(self.log_z, self.std_err)), self.exact_log_z
         first = [("model", self.model), headline, ("95 % interval", interval_text(self.interval()))]
         if exact is not None:
@@ -212,7 +213,7 @@ class AbstractEstimate(Judged, Result):
             headline=headline,
             rows=[*first, *rows, *last],
             status=self.status,
-            meaning=meanings[self.status],
+            meaning=reliable if self.status else unreliable,
             notes=self.notes,
             next_command=next_command(self),
             record={**known, **(record or {}), **record_of(self, names)},

@@ -9,9 +9,10 @@ from typing import Any
 
 
 def hint(given: Any) -> str:
-    """How to make a model of it, as the end of a sentence."""
-    module = type(given).__module__
-    if _is_of(given, "pymc", "Model"):
+    """Return how to make a model of it, as the end of a sentence."""
+    module, kinds = type(given).__module__, type(given).__mro__
+    names = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in kinds}
+    if "pymc.Model" in names:
         return "a PyMC model: give annealz.from_pymc(model)"
     if type(given).__name__ == "BernoulliRBM":
         return "scikit-learn's BernoulliRBM: give annealz.RBM.from_sklearn(rbm)"
@@ -40,20 +41,11 @@ def hint(given: Any) -> str:
     return f"{type(given).__name__}: derive it from annealz.AbstractModel"
 
 
-def _is_of(given: Any, package: str, name: str) -> bool:
-    """Whether a class of this name and package is among its classes."""
-    return any(
-        kind.__name__ == name and kind.__module__.partition(".")[0] == package
-        for kind in type(given).__mro__
-    )
-
-
 def _calls_numpyro(function: Any) -> bool:
-    """Whether its code reads something of NumPyro's that its module imported."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
-        return False
-    there = getattr(inspect.unwrap(function), "__globals__", {})
-    used = [there[name] for name in code.co_names if name in there]
+    """Check whether its code reads something of NumPyro's that its module imported."""
+    own = inspect.unwrap(function)
+    names = getattr(getattr(own, "__code__", None), "co_names", ())
+    there = getattr(own, "__globals__", {})
+    used = [there[name] for name in names if name in there]
     homes = [getattr(thing, "__module__", None) or getattr(thing, "__name__", "") for thing in used]
     return any(str(home).partition(".")[0] == "numpyro" for home in homes)

@@ -10,21 +10,14 @@ the group `annealz.methods`, which names an instance (docs/extending.md).
 
 import abc
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from typing import Any, ClassVar
 
+from annealz.core import names
 from annealz.core.errors import InputError
 from annealz.engine.context import Context
-from annealz.io.registry import resolve
+from annealz.io.registry import Registry
 from annealz.methods.plan import Plan
 from annealz.methods.request import Request
-
-_OWN = {
-    "annealing": "annealz.methods.annealing.method:METHOD",
-    "exchange": "annealz.methods.exchange.method:METHOD",
-    "nested": "annealz.methods.nested.method:METHOD",
-}
-_GROUP = "annealz.methods"
 
 
 class AbstractMethod(abc.ABC):
@@ -50,52 +43,45 @@ class AbstractMethod(abc.ABC):
         """Return the estimate that the runs give."""
 
     def request(self, arguments: Mapping[str, Any]) -> Any:
-        """Return the request of a call; arguments of other methods are refused."""
+        """Return the request of a call.
+
+        Arguments of other methods are refused unless they have the default that those give them.
+        """
         kind = self.request_type
-        return kind.of(arguments, lambda name: _refusal(kind.method, name, arguments))
+        own = kind.__dataclass_fields__
+        for name in arguments.keys() - own.keys():
+            reason = _refusal(kind.method, name, arguments[name])
+            if reason is not None:
+                raise InputError(name, reason, remedy="leave it out")
+        return kind(**{name: value for name, value in arguments.items() if name in own})
 
 
-def method_names() -> tuple[str, ...]:
-    """Return the names of all methods, annealz's own first."""
-    return (*_OWN, *(one.name for one in entry_points(group=_GROUP) if one.name not in _OWN))
+METHODS = Registry(
+    "annealz.methods",
+    AbstractMethod,
+    "method",
+    {name: f"annealz.methods.{name}.method:METHOD" for name in names.METHODS},
+)
 
 
 def find_method(name: Any) -> AbstractMethod:
     """Return the method of this name, or the one that is given."""
     if isinstance(name, AbstractMethod):
         return name
-    if name in _OWN:
-        return resolve(_OWN[name])
-    for one in entry_points(group=_GROUP):
-        if one.name == name:
-            return _loaded(one)
-    raise InputError("method", f"must be one of {', '.join(method_names())}", name)
-
-
-def _loaded(point: Any) -> AbstractMethod:
-    """Return the method of another package."""
-    try:
-        method = point.load()
-    except (Exception, SystemExit) as error:  # whatever a module may do when it is imported
-        raise ValueError(f"the method {point.name!r} does not load: {error}.") from error
-    if not isinstance(method, AbstractMethod):
-        raise ValueError(
-            f"the method {point.name!r} must be an instance of AbstractMethod, got a "
-            f"{type(method).__name__}."
-        )
+    method = (METHODS.own_of(name) or METHODS.find(name)) if isinstance(name, str) else None
+    if method is None:
+        raise InputError("method", f"must be one of {', '.join(METHODS.names())}", name)
     return method
 
 
-def _refusal(method: str, name: str, arguments: Mapping[str, Any]) -> str | None:
+def _refusal(method: str, name: str, value: Any) -> str | None:
     """Return why a method does not take an argument; None where it has its default."""
-    for owner in _OWN:
+    for owner in names.METHODS:
         field = find_method(owner).request_type.__dataclass_fields__.get(name)
         if field is None:
             continue
-        value = arguments[name]
-        if value is field.default or (
-            isinstance(value, type(field.default)) and value == field.default
-        ):
+        default = field.default
+        if value is default or (isinstance(value, type(default)) and value == default):
             return None
         if owner != "annealing" and method == "annealing":
             return f"belongs to {{method}} {owner}"

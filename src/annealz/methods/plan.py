@@ -16,6 +16,7 @@ from annealz.core.errors import InputError
 from annealz.core.versions import versions
 from annealz.diagnostics.findings import Finding
 from annealz.io.records import (
+    Record,
     TypedRecord,
     finite,
     flag,
@@ -30,7 +31,7 @@ from annealz.io.records import (
 )
 from annealz.io.serialise import restore, store
 from annealz.kernels.abstract import AbstractKernel
-from annealz.methods.problem import Problem
+from annealz.methods.problem import Problem, Second
 from annealz.methods.request import Request
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
@@ -46,19 +47,13 @@ _FAMILIES = {
 Arrays = dict[str, np.ndarray]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CostRecord(TypedRecord):
-    """A cost in a file."""
+_COST = Record("a cost", {"sweeps": whole, "evaluations": whole, "seconds": finite})
 
-    what: ClassVar[str] = "a cost"
-    sweeps: Annotated[int, whole]
-    evaluations: Annotated[int, whole]
-    seconds: Annotated[float, finite]
 
-    @classmethod
-    def within(cls, value: Any) -> Any:
-        """Convert to a Cost."""
-        return Cost(**dataclasses.asdict(super().within(value)))
+def read_cost(value: Any) -> Cost:
+    """Return a cost within a record."""
+    record = _COST.within(value)
+    return Cost(**{name: record[name] for name in _COST.needed})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +72,7 @@ class Plan(TypedRecord):
     base: Annotated[str, text]
     base_digest: Annotated[str | None, optional(text)]
     marginal: Annotated[str | None, optional(text)]
-    cost: Annotated[Cost, CostRecord.within]
+    cost: Annotated[Cost, read_cost]
     """Of all pilots; evaluations are None for models whose cost is counted in sweeps."""
     exact_log_z: Annotated[float | None, optional(number)]
     evaluations_a_sweep: Annotated[int | None, optional(whole)]
@@ -140,9 +135,8 @@ class Plan(TypedRecord):
         problem, arrays, records = self.problem, {}, {}
         assert problem is not None
         things = {"model": problem.model, "base": problem.path.base, "kernel": problem.kernel}
-        if problem.second_path is not None:
-            things["second"] = problem.second_path.base
-        things["second-kernel"] = problem.second_kernel
+        if problem.second is not None:
+            things |= {"second": problem.second.path.base, "second-kernel": problem.second.kernel}
         for name, thing in things.items():
             stored = None if thing is None else store(thing)
             if stored is not None:
@@ -174,12 +168,9 @@ class Plan(TypedRecord):
         plan = cls.read(record, where)
         request = cls.request_type.read(plan.request, where)
         if observe is not None:
-            request = request.replace(observe=observe)
-        schedules = {
-            f"{name.removeprefix('schedule:')}": Schedule.from_record(value)
-            for name, value in records.items()
-            if name.startswith("schedule:")
-        }
+            request = dataclasses.replace(request, observe=observe)
+        parts = {name.partition(":")[::2]: value for name, value in records.items()}
+        schedules = {n: Schedule.from_record(v) for (k, n), v in parts.items() if k == "schedule"}
         plan = dataclasses.replace(plan, request=request, start=arrays.get("start"), **schedules)
         check_model(model, plan, where)
         if is_done and model is None and "model" not in records:
@@ -227,19 +218,12 @@ def _problem(
 
     objects = plan.request.objects
     model = stored("model") or model
-    if model is None and plan.source:
-        raise InputError(
-            "",
-            f"the run {where} is of a model imported from {plan.source}, and annealz never imports modules "
-            "named by a file",
-            remedy=f"if the module is yours, give {plan.source} again by {{model}}",
-        )
     if model is None:
-        raise InputError(
-            "",
-            f"the run {where} is of {plan.model}, a model that cannot be stored",
-            remedy="give it again by {model}",
-        )
+        what, remedy = f"{plan.model}, a model that cannot be stored", "give it again by {model}"
+        if plan.source:
+            what = f"a model imported from {plan.source}, and annealz never imports modules named by a file"
+            remedy = f"if the module is yours, give {plan.source} again by {{model}}"
+        raise InputError("", f"the run {where} is of {what}", remedy=remedy)
     model.check()
     check_model(model, plan, where)
     for name, thing in (("path", path), ("kernel", kernel)):
@@ -257,15 +241,12 @@ def _problem(
                 "it, path=path."
             )
         if base is None:
-            try:
-                base = model.choose_base(plan.base)
-            except ValueError:  # a name that the base gave itself
-                base = model.choose_base("auto")
-            base = _with_offset(base, plan.offset)
+            base = _named_base(model, plan.base, plan.offset)
         path = model.path(base, layer)
-    second, second_name = stored("second"), getattr(getattr(plan, "second", None), "base", None)
-    if second is None and second_name == "prior":
-        second = _with_offset(model.choose_base("prior"), plan.offset)
+    base, wanted = stored("second"), getattr(plan, "second", None)
+    if base is None and wanted is not None and wanted.base == "prior":
+        base = _named_base(model, "prior", plan.offset)
+    second = None if base is None else Second(model.path(base, layer), stored("second-kernel"))
     return Problem(
         model,
         plan.model,
@@ -273,13 +254,16 @@ def _problem(
         stored("kernel") or kernel or model.kernel(),
         plan.marginal,
         is_own_path="path" not in objects,
-        second_path=None if second is None else model.path(second, layer),
-        second_kernel=stored("second-kernel"),
+        second=second,
     )
 
 
-def _with_offset(base: Any, offset: float | None) -> Any:
+def _named_base(model: AbstractModel, name: str, offset: float | None) -> Any:
     """Return a base that could not be stored, with the offset that it had."""
+    try:
+        base = model.choose_base(name)
+    except ValueError:  # a name that the base gave itself
+        base = model.choose_base("auto")
     if offset is None or not hasattr(base, "offset"):
         return base
     return dataclasses.replace(base, offset=on_device(np.float32(offset)))

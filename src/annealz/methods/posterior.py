@@ -18,19 +18,14 @@ weights: tools for Markov chains find sum_i n_i^2 / n copies per independent dra
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from annealz.core.numerics import finite_or_none
 from annealz.core.weights import effective_sample_size, resample
-from annealz.diagnostics.sheet import Result, Sheet, Table
+from annealz.diagnostics.sheet import Result, Sheet, Table, json_of
 from annealz.diagnostics.status import Judged, Status
-from annealz.paths import programs
-
-if TYPE_CHECKING:
-    from annealz.engine.run import Run
-    from annealz.methods.problem import Problem
+from annealz.models.parameters import Parameters
 
 _MOST_ROWS = 40  # that are shown
 _UNRELIABLE = "the estimate that these draws come from is unreliable, and so are they."
@@ -82,6 +77,14 @@ class Posterior(Judged, Result):
     status: Status = Status.OK
     island_size: int | None = None
 
+    @classmethod
+    def of(
+        cls, parameters: Parameters, rows: np.ndarray, log_weights: np.ndarray, **more: Any
+    ) -> Self:
+        """Return draws of these parameters from rows (draws, dim) of unconstrained variables."""
+        values = {name: np.asarray(value) for name, value in parameters.constrain(rows).items()}
+        return cls(parameters.names, values, log_weights, **more)
+
     @property
     def num_draws(self) -> int:
         """The number of draws, that of chains."""
@@ -130,13 +133,11 @@ class Posterior(Judged, Result):
         """Return a row for every number: its mean with the error, and the standard deviation."""
         rows: list[tuple[str, ...]] = []
         for name in self.names:
-            value, error = map(np.asarray, self.expectation(name))
-            spread = np.asarray(self.std_dev(name))
-            for index in np.ndindex(value.shape):
+            columns = [np.asarray(part) for part in self._summary(name).values()]
+            for index in np.ndindex(columns[0].shape):
                 label = f"{name}[{', '.join(map(str, index))}]" if index else name
-                digits = _digits(float(error[index]))
-                numbers = value[index], error[index], spread[index]
-                rows.append((label, *(f"{number:.{digits}f}" for number in numbers)))
+                digits = _digits(float(columns[1][index]))
+                rows.append((label, *(f"{column[index]:.{digits}f}" for column in columns)))
         return Table(rows, ("parameter", "mean", "std. err.", "std. dev."))
 
     def sheet(self) -> Sheet:
@@ -157,12 +158,11 @@ class Posterior(Judged, Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return {name: mean, its error, the standard deviation} as JSON values."""
-        record = {}
-        for name in self.names:
-            mean, std_err = self.expectation(name)
-            parts = {"mean": mean, "std_err": std_err, "std_dev": self.std_dev(name)}
-            record[name] = {key: _as_json(np.asarray(part)) for key, part in parts.items()}
-        return record
+        return {name: json_of(self._summary(name)) for name in self.names}
+
+    def _summary(self, name: str) -> dict[str, Any]:
+        mean, std_err = self.expectation(name)
+        return {"mean": mean, "std_err": std_err, "std_dev": self.std_dev(name)}
 
     def _centred(self, what: str | Function) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the mean of a name or a function, the distances from it, and weights of their shape.
@@ -203,28 +203,11 @@ class Posterior(Judged, Result):
         return np.sqrt(count / (count - 1) * (groups**2).sum(0))
 
 
-def posterior_of(problem: "Problem", run: "Run", status: Status) -> Posterior | None:
-    """Return the states where a forward run ended; None of a model whose variables have no names."""
-    parameters = getattr(problem.model, "parameters", None)
-    if parameters is None:
-        return None
-    rows = np.asarray(programs.position(problem.states.unnamed(), run.states))
-    values = {name: np.asarray(value) for name, value in parameters.constrain(rows).items()}
-    return Posterior(parameters.names, values, run.log_weights, status, run.island_size)
-
-
 def _digits(error: float) -> int:
     """Return the decimals that show two digits of an error."""
     if not 0 < error < np.inf:
         return 4
     return int(np.clip(1 - np.floor(np.log10(error)), 0, 8))
-
-
-def _as_json(values: np.ndarray) -> Any:
-    """Return numbers or lists of them, None for what is not finite."""
-    if values.ndim:
-        return [_as_json(part) for part in values]
-    return finite_or_none(float(values))
 
 
 def _number(value: np.ndarray) -> Any:

@@ -38,6 +38,35 @@ _MIN_SECOND_STEPS, _MAX_SECOND_STEPS = 50, 1000
 
 
 @dataclasses.dataclass(frozen=True)
+class Second:
+    """Where the chains of a second opinion go, and what a pilot saw of it."""
+
+    path: AbstractPath
+    """From an unlike base."""
+    kernel: AbstractKernel | None = None
+    """Their transition, where it is not the first one's."""
+    terrain: Terrain | None = None
+    temperatures: int = 0
+    """Of equal difficulty, that a pilot needed; with a kernel of their own."""
+
+    def schedule(self, first: Schedule) -> Schedule:
+        """Return the schedule: planned by its pilot, if the first was by one.
+
+        Of a density it has betas of equal difficulty, as many as bring the variance of log w to about 1.
+        """
+        if not isinstance(self.kernel, AbstractTunedKernel):
+            if self.terrain is None or not has_pilot(first.name):
+                return first
+            return mixing(self.terrain, first.num_steps)
+        assert self.kernel.tuning is not None
+        knots = np.asarray(self.kernel.tuning.betas, np.float64)
+        least = max(_STEPS_PER_TEMPERATURE * self.temperatures**2, _MIN_SECOND_STEPS)
+        steps = int(max(least, min(first.num_steps, _MAX_SECOND_STEPS)))
+        betas = np.interp(np.linspace(0, 1, steps + 1), np.linspace(0, 1, knots.size), knots)
+        return from_increments(np.diff(betas), "temperatures", {"temperatures": self.temperatures})
+
+
+@dataclasses.dataclass(frozen=True)
 class Problem:
     """What is sampled, and what it took to choose it."""
 
@@ -62,14 +91,8 @@ class Problem:
     """Whether the exact log Z replaces the search of bases and the second opinion."""
     base_reason: str | None = None
     """Why the base was taken, where it was searched for."""
-    second_path: AbstractPath | None = None
-    """From an unlike base, for a second opinion."""
-    second_terrain: Terrain | None = None
-    """What a pilot saw of it."""
-    second_kernel: AbstractKernel | None = None
-    """The transition along the second path, where it is not the first one's."""
-    second_temperatures: int = 0
-    """Temperatures of equal difficulty that a pilot needed along it."""
+    second: Second | None = None
+    """Of the second opinion."""
     rounding: float | None = None
     """Of one value of a density, where it was measured."""
     findings: tuple[Finding, ...] = ()
@@ -97,26 +120,26 @@ class Problem:
         budget = max(int(_TUNING_SHARE * num_steps * num_chains), _MIN_TUNING_SWEEPS)
         if self.wanted_base is not None and self.model.searched_bases:
             return self._density_prepared(seed, budget, second_opinion)
-        layer = self.marginal or self.model.marginals[0]
         options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
         options |= {"on_progress": on_progress, "deadline": deadline}
         problem, choice = self, None
         if self.wanted_base is not None:
             is_fitted = self.wanted_base == "fitted"
-            choice = search_bases(self.model, layer, self.kernel, is_fitted=is_fitted, **options)
+            choice = search_bases(
+                self.model, self.layer, self.kernel, is_fitted=is_fitted, **options
+            )
             assert choice.first is not None
             problem = dataclasses.replace(self, path=choice.first.path, base_reason=choice.reason)
         elif self.is_searched(second_opinion):
-            choice = choose_second(self.model, layer, self.kernel, self.path.base, **options)
+            choice = choose_second(self.model, self.layer, self.kernel, self.path.base, **options)
         if choice is not None:
-            second = choice.second if second_opinion else None
+            found = choice.second if second_opinion else None
             problem = dataclasses.replace(
                 problem,
                 cost=problem.cost + choice.cost,
-                second_path=None if second is None else second.path,
-                second_terrain=None if second is None else second.terrain,
+                second=None if found is None else Second(found.path, terrain=found.terrain),
                 findings=(*self.findings, *self.model.findings(choice.states)),
-                is_unconfirmed=choice.is_cut and second is None,
+                is_unconfirmed=choice.is_cut and found is None,
             )
         return dataclasses.replace(problem, wanted_base=None)._tuned(seed, budget)
 
@@ -150,13 +173,8 @@ class Problem:
                 self.kernel.extend(path), seed=seed, budget=_MIN_TUNING_SWEEPS
             )
             kernel, cost = tuned.kernel, cost + tuned.cost
-        return dataclasses.replace(
-            problem,
-            cost=cost,
-            second_path=path,
-            second_kernel=kernel,
-            second_temperatures=choice.second_temperatures,
-        )
+        second = Second(path, kernel, temperatures=choice.second_temperatures)
+        return dataclasses.replace(problem, cost=cost, second=second)
 
     def enumerated(self) -> "Problem":
         """Return the problem without a search for bases and a second opinion, if the model is small.
@@ -172,7 +190,7 @@ class Problem:
             return self
         path = self.path
         if self.wanted_base is not None:
-            path = self.model.path(flat, self.marginal or self.model.marginals[0])
+            path = self.model.path(flat, self.layer)
         reason = (
             f"the exact log Z of {2**flat.num_units:,} states is known, no other base was tried"
         )
@@ -184,6 +202,11 @@ class Problem:
         """Check whether `prepared` will look for a base, the first or the second."""
         wants_second = second_opinion and self.is_own_path and bool(self.model.named_bases())
         return self.wanted_base is not None or (wants_second and not self.is_enumerated)
+
+    @property
+    def layer(self) -> str:
+        """The layer that is annealed."""
+        return self.marginal or self.model.marginals[0]
 
     @property
     def states(self) -> AbstractPath:
@@ -201,21 +224,11 @@ class Problem:
         """The name of the base."""
         return getattr(self.path.base, "name", "the path's own")
 
-    def second_schedule(self, first: Schedule) -> Schedule | None:
-        """Return the schedule of the second opinion: planned by its pilot, if the first was by one."""
-        if self.second_path is None:
-            return None
-        if isinstance(self.second_kernel, AbstractTunedKernel):
-            return _along_temperatures(self.second_kernel, self.second_temperatures, first)
-        if self.second_terrain is None or not has_pilot(first.name):
-            return first
-        return mixing(self.second_terrain, first.num_steps)
-
-    @property
-    def second_states(self) -> AbstractPath:
-        """The path of the states that the kernel moves along the second path."""
-        assert self.second_path is not None
-        return (self.second_kernel or self.kernel).extend(self.second_path)
+    def along_second(self) -> tuple[AbstractPath, AbstractKernel]:
+        """Return the path of the second chains' states, and the kernel that moves them."""
+        assert self.second is not None
+        kernel = self.second.kernel or self.kernel
+        return kernel.extend(self.second.path), kernel
 
     def charged(self, cost: Cost) -> "Problem":
         """Return the problem with more spent on pilots."""
@@ -315,16 +328,3 @@ def _known(target: AbstractModel, meta: dict[str, Any], data: Any, base: Any) ->
         "cost": Cost(evaluations=target.num_checked),
         "findings": tuple(findings),
     }
-
-
-def _along_temperatures(
-    kernel: AbstractTunedKernel, temperatures: int, first: Schedule
-) -> Schedule:
-    """Return betas of equal difficulty, as many as bring the variance of log w to about 1."""
-    assert kernel.tuning is not None
-    knots = np.asarray(kernel.tuning.betas, np.float64)
-    least = max(_STEPS_PER_TEMPERATURE * temperatures**2, _MIN_SECOND_STEPS)
-    steps = int(max(least, min(first.num_steps, _MAX_SECOND_STEPS)))
-    places = np.linspace(0, 1, steps + 1)
-    betas = np.interp(places, np.linspace(0, 1, knots.size), knots)
-    return from_increments(np.diff(betas), "temperatures", {"temperatures": temperatures})

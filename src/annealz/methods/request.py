@@ -10,11 +10,10 @@ reproduces a run all follow from the fields, which are read without JAX. Values 
 """
 
 import dataclasses
-import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from annealz.core.errors import InputError
 from annealz.diagnostics.findings import in_python, option_words
@@ -79,19 +78,6 @@ class Request(TypedRecord):
             object.__setattr__(self, "objects", [n for n in self.names() if self.is_object(n)])
 
     @classmethod
-    def of(cls, arguments: Mapping[str, Any], refuse: Callable[[str], str | None]) -> Self:
-        """Return the request of a call; `refuse` names the owner of an argument that is not taken.
-
-        Arguments of other methods are refused unless they have the default that those give them.
-        """
-        own = {field.name for field in dataclasses.fields(cls)}
-        for name in arguments.keys() - own:
-            owner = refuse(name)
-            if owner is not None:
-                raise InputError(name, owner, remedy="leave it out")
-        return cls(**{name: value for name, value in arguments.items() if name in own})
-
-    @classmethod
     def names(cls) -> list[str]:
         """Return the names of the arguments, in their order."""
         return [one.name for one in dataclasses.fields(cls) if one.name not in ("model", "objects")]
@@ -108,10 +94,6 @@ class Request(TypedRecord):
         known = {n: getattr(self, n) for n in ("model", *self.names()) if n not in hidden}
         known = {n: str(v) if isinstance(v, str) else v for n, v in known.items()}
         return {n: v for n, v in known.items() if v is not None} | {"objects": self.objects}
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the request with other values."""
-        return dataclasses.replace(self, **changes)
 
     def reproduction(
         self,
@@ -196,12 +178,6 @@ class Request(TypedRecord):
             if isinstance(value, bool) or count < smallest:
                 raise InputError(name, f"must be at least {smallest}", value)
             object.__setattr__(self, name, count)
-
-    def _check_positive(self, *names: str) -> None:
-        for name in names:
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(name, "must be a positive number", value)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

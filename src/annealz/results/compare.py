@@ -338,7 +338,7 @@ def _compare(request: CompareRequest, context: Context) -> Comparison:
         raise ValueError(f"no schedule could be run: {' '.join(messages)}")
     sweeps = count * sum(sum(one.sweeps.values()) for one in contenders)
     return Comparison(
-        request=request.replace(schedules=list(names)),
+        request=dataclasses.replace(request, schedules=list(names)),
         model=problem.name,
         base=problem.base_name,
         exact_log_z=problem.exact_log_z,

@@ -26,16 +26,19 @@ from annealz.diagnostics.findings import Kind, in_python
 from annealz.diagnostics.status import Status
 from annealz.kernels import BlockGibbs
 from annealz.methods.exchange import advance as device
-from annealz.methods.exchange.advance import ABOVE, BELOW, NUM_SUMS
-from annealz.methods.exchange.exchange import exchange, halves_of
-from annealz.methods.exchange.ladder import (
+from annealz.methods.exchange.exchange import exchange
+from annealz.methods.exchange.result import Round
+from annealz.methods.exchange.rounds import (
+    ABOVE,
+    BELOW,
+    NUM_SUMS,
     check_ladder,
     equal_rejection,
+    halves_of,
     interpolated,
+    log_ratios,
     round_lengths,
 )
-from annealz.methods.exchange.ratios import log_ratios
-from annealz.methods.exchange.result import Round
 from annealz.models.exact import exact_log_z
 from annealz.paths import GeometricPath
 from support.exchanges import (

@@ -11,7 +11,6 @@ from annealz.core.names import MARGINALS
 from annealz.engine import blocks
 from annealz.engine.progress import Progress
 from annealz.kernels import BlockGibbs
-from annealz.methods.exchange.arrays import exchange_from_arrays, exchange_to_arrays
 from annealz.methods.exchange.exchange import exchange
 from annealz.methods.exchange.result import Exchange
 from annealz.paths import GeometricPath
@@ -108,7 +107,7 @@ def test_a_sweep_costs_two_products(marginal: str):
 
 
 def test_arrays_hold_all_of_a_result(whole: Exchange):
-    again = exchange_from_arrays(*exchange_to_arrays(whole))
+    again = Exchange.from_arrays(*whole.to_arrays())
     same(whole, again)
     assert repr(again) == repr(whole)
     assert again._repr_html_() == whole._repr_html_()

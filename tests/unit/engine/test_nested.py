@@ -14,8 +14,7 @@ from annealz.core.random import Stream
 from annealz.diagnostics.nested import nested_sum
 from annealz.methods.nested import nested as engine
 from annealz.methods.nested.result import Ending
-from annealz.methods.nested.target import Target
-from annealz.methods.nested.walk import Points, walk
+from annealz.methods.nested.walk import Points, Target, walk
 from annealz.testing import assert_within_mc_error
 from support.bumps import SMALL, WIDE, bumps
 

@@ -125,7 +125,7 @@ def test_too_few_to_diagnose_is_cured_by_more():
 
 def steps_of(estimate: Estimate) -> int | None:
     """The number of steps that is advised, wherever it comes."""
-    request = estimate.plan.request.replace(path=OBJECT, objects=["path"])
+    request = dataclasses.replace(estimate.plan.request, path=OBJECT, objects=["path"])
     alone = dataclasses.replace(estimate, plan=dataclasses.replace(estimate.plan, request=request))
     return settings_of(advice_of(alone)).get("num_steps")
 

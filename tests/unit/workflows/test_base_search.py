@@ -283,11 +283,11 @@ def test_pilots_are_charged_and_enter_no_weight(choice: BaseChoice, estimate: an
     assert problem.wanted_base is not None
     ready = problem.prepared(3, 200, 100, second_opinion=True)
     assert (ready.cost.sweeps, ready.wanted_base) == (choice.cost.sweeps, None)
-    assert ready.second_path is not None
-    assert ready.second_path.base.digest == choice.second.base.digest  # type: ignore[union-attr]  # found above
+    assert ready.second is not None
+    assert ready.second.path.base.digest == choice.second.base.digest  # type: ignore[union-attr]  # found above
     schedule = estimate.schedule.provenance["pilot_sweeps"]
     assert estimate.sweeps["pilot"] == choice.cost.sweeps + schedule
-    assert choose_problem(FERROMAGNET).prepared(3, 200, 100).second_path is None
+    assert choose_problem(FERROMAGNET).prepared(3, 200, 100).second is None
     alone = annealz.estimate_log_z(
         FERROMAGNET, base=choice.first.base, second_opinion=False, seed=3, **SIZE
     )
@@ -352,13 +352,13 @@ def test_models_without_named_bases_are_left_alone():
         choose_problem(Ring(), base="fitted")
     ready = dataclasses.replace(problem, kernel=annealz.BlockGibbs())  # which takes no tuning
     ready = ready.prepared(0, 10, 10, second_opinion=True)
-    assert (ready.second_path, ready.base_reason, ready.cost.sweeps) == (None, None, 0)
+    assert (ready.second, ready.base_reason, ready.cost.sweeps) == (None, None, 0)
 
 
 def test_a_given_path_is_left_alone():
     path = FERROMAGNET.path(FERROMAGNET.flat_base())
     ready = choose_problem(FERROMAGNET, path=path).prepared(0, 10, 10, second_opinion=True)
-    assert (ready.second_path, ready.cost.sweeps) == (None, 0)
+    assert (ready.second, ready.cost.sweeps) == (None, 0)
 
 
 # --- the same bits however it is run ---------------------------------------------------------

@@ -9,10 +9,10 @@ import pytest
 import annealz
 from annealz.core.errors import InputError
 from annealz.engine.context import Context
-from annealz.methods.method import find_method, method_names
+from annealz.methods.method import METHODS, find_method
 from annealz.testing import random_rbm
 
-REQUESTS = {name: find_method(name).request_type for name in method_names()}
+REQUESTS = {name: find_method(name).request_type for name in METHODS.names()}
 HOW = inspect.signature(Context.__init__).parameters.keys() - {"self", "is_named", "is_resumed"}
 MODEL = random_rbm(3, 4)
 

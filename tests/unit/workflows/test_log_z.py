@@ -13,7 +13,8 @@ from annealz.core.cost import Cost
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.diagnostics.findings import Kind, Remedy
 from annealz.io.store import Store
-from annealz.methods.annealing import diagnose, plan, run, size
+from annealz.methods.annealing import diagnose, plan, size
+from annealz.methods.annealing import method as run
 from annealz.methods.annealing.advice import advice_of
 from annealz.models import exact_samples
 from annealz.pilots import sizing

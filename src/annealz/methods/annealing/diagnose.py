@@ -12,8 +12,7 @@ from annealz.io.schedules import SCHEDULES
 from annealz.methods.annealing.advice import whole_seconds
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.plan import AnnealingPlan
-from annealz.methods.annealing.run import has_time_for_another
-from annealz.methods.annealing.second_opinion import Probe, compare_opinions, probed_chains
+from annealz.methods.annealing.second_opinion import Probe, SecondOpinion, probed_chains
 from annealz.methods.annealing.size import TIME_RESERVE
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
@@ -30,7 +29,7 @@ def diagnose(plan: AnnealingPlan, runs: Runs) -> Estimate:
     opinion = None
     if runs.second is not None and plan.second is not None:
         first = judgement if both is None else both
-        opinion = compare_opinions(
+        opinion = SecondOpinion(
             runs.forward.log_z0 + (judgement.log_mean if both is None else both.log_ratio),
             first.std_err,
             _judgement_of(runs.second),
@@ -98,7 +97,7 @@ def _is_unconfirmed(plan: AnnealingPlan, runs: Runs) -> bool:
         return False
     if runs.second is None:
         return True
-    is_cut = not has_time_for_another(plan, runs.forward, runs.second)
+    is_cut = not plan.has_time_after(runs.forward, runs.second)
     return is_cut and _judgement_of(runs.second).status is not Status.OK
 
 

@@ -31,7 +31,8 @@ from annealz.methods.annealing.page import MEANINGS, MEANINGS_TWO_SIDED, section
 from annealz.methods.annealing.plan import AnnealingPlan
 from annealz.methods.annealing.second_opinion import SecondOpinion
 from annealz.methods.estimate import AbstractEstimate
-from annealz.methods.posterior import Posterior, posterior_of
+from annealz.methods.posterior import Posterior
+from annealz.paths import programs
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain, terrain_of
 
@@ -154,11 +155,14 @@ class Estimate(AbstractEstimate):
         None of other models, and of an estimate that was read from a folder without its model:
         `resume(out, model=model)` has them. Reverse chains of a two-sided estimate do not add to them.
         """
-        if self.problem is None:
+        parameters = getattr(getattr(self.problem, "model", None), "parameters", None)
+        if self.problem is None or parameters is None:  # variables without names
             return None
+        rows = np.asarray(programs.position(self.problem.states.unnamed(), self.run.states))
         verdicts = {self.status, self.judgement.status}  # BAR lifts nothing of the forward weights
         status = Status.UNRELIABLE if Status.UNRELIABLE in verdicts else Status.OK
-        return posterior_of(self.problem, self.run, status)
+        size = self.run.island_size
+        return Posterior.of(parameters, rows, self.log_weights, status=status, island_size=size)
 
     def entropy(self) -> "Entropy":
         """Return the entropy of the model, log Z - E[log p*], with its error, from the forward run.
@@ -274,7 +278,7 @@ class Estimate(AbstractEstimate):
         meanings = MEANINGS if self.two_sided is None else MEANINGS_TWO_SIDED
         ess = np.concatenate([[1.0], self.trace.ess / self.num_chains])
         curves = [("ESS along the path", ess)]
-        return self._sheet(self._own_rows(), self._own_record(), meanings=meanings, curves=curves)
+        return self._sheet(self._own_rows(), self._own_record(), **meanings, curves=curves)
 
     def sections(self) -> tuple[Section, ...]:
         """Return what its page shows below the result."""

@@ -10,7 +10,6 @@ from annealz.core.text import with_error
 from annealz.diagnostics.diagnostics import pareto_k_limit
 from annealz.diagnostics.islands import IslandJudgement
 from annealz.diagnostics.sheet import Figure, Part, Section, Table
-from annealz.diagnostics.status import Status
 from annealz.io.schedules import described
 from annealz.schedules.schedule import Schedule
 
@@ -19,16 +18,15 @@ if TYPE_CHECKING:
     from annealz.methods.annealing.second_opinion import SecondOpinion
 
 MEANINGS = {
-    Status.OK: "The error bar can be used: the weights have a light enough tail, enough chains carry them, "
-    "and no other evidence contradicts. No diagnosis can see a mode that no chain has reached.",
-    Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z is "
-    "often too low then.",
+    "reliable": "The error bar can be used: the weights have a light enough tail, enough chains carry "
+    "them, and no other evidence contradicts. No diagnosis can see a mode that no chain has reached.",
+    "unreliable": "Do not use this number as it is: its error bar cannot be relied on, and log Z is often "
+    "too low then.",
 }
 MEANINGS_TWO_SIDED = {
-    Status.OK: "The error bar can be used: forward and reverse chains meet, and do not contradict each "
+    "reliable": "The error bar can be used: forward and reverse chains meet, and do not contradict each "
     "other.",
-    Status.UNRELIABLE: "Do not use this number as it is: forward and reverse chains do not confirm each "
-    "other.",
+    "unreliable": "Do not use this number as it is: forward and reverse chains do not confirm each other.",
 }
 _MOST_SHOWN = 6  # numbers of one observed function
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.blocks import check_memory, check_start
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
+from annealz.engine.run import Run
 from annealz.io.records import (
     TypedRecord,
     finite,
@@ -24,9 +25,9 @@ from annealz.io.records import (
     whole,
 )
 from annealz.methods.annealing.request import AnnealingRequest
-from annealz.methods.annealing.size import TIME_RESERVE, RunSize, choose_size, part_width
-from annealz.methods.plan import CostRecord, Plan
-from annealz.methods.problem import Problem, choose_problem, read_target
+from annealz.methods.annealing.size import RUN_SHARE, TIME_RESERVE, RunSize, choose_size, part_width
+from annealz.methods.plan import Plan, read_cost
+from annealz.methods.problem import Problem, Second, choose_problem, read_target
 from annealz.models.abstract import AbstractModel
 from annealz.pilots.plan import check_schedule
 from annealz.pilots.sizing import time_steps
@@ -45,6 +46,12 @@ class SecondBase(TypedRecord):
     base: Annotated[str, line]
     evaluations_a_sweep: Annotated[int | None, optional(whole)] = None
     """Of the density, where they have a kernel of their own, and with it states of their own."""
+
+    @classmethod
+    def of(cls, second: Second) -> Self:
+        """Return what a plan holds of it."""
+        each = None if second.kernel is None else second.kernel.evaluations
+        return cls(base=getattr(second.path.base, "name", "second"), evaluations_a_sweep=each)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,7 +86,7 @@ class AnnealingPlan(Plan):
         None
     )
     """Where the reverse run starts from; None without one."""
-    draw_cost: Annotated[Cost | None, optional(CostRecord.within)] = None
+    draw_cost: Annotated[Cost | None, optional(read_cost)] = None
     """Of those draws, all chains together."""
     exchange: Annotated[ExchangedDraws | None, optional(ExchangedDraws.within)] = None
     independent_draws: Annotated[int | None, optional(whole)] = None
@@ -98,6 +105,17 @@ class AnnealingPlan(Plan):
         """The schedules of the first and the second run."""
         second = self.second_schedule
         return {"schedule": self.schedule} | ({} if second is None else {"second_schedule": second})
+
+    @property
+    def allowed_seconds(self) -> float:
+        """Seconds until all runs should be done: some are left, however long pilots took."""
+        limit = self.request.max_seconds
+        return np.inf if limit is None else max(limit, self.cost.seconds + RUN_SHARE * limit)
+
+    def has_time_after(self, *runs: Run) -> bool:
+        """Check whether a limit leaves time for one more run, after the first for one like the last."""
+        spent = self.cost.seconds + sum(run.seconds for run in runs)
+        return spent + (runs[-1].seconds if len(runs) > 1 else 0.0) < self.allowed_seconds
 
     def sweeps_per_draw(self, num_chains: int) -> int:
         """Return the sweeps at beta = 1 of each of so many approximate draws."""
@@ -133,14 +151,14 @@ def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
     if problem.is_unconfirmed and request.second_opinion and problem.exact_log_z is None:
         unconfirmed = Finding.of(Kind.UNCONFIRMED, limit=request.max_seconds)
         problem = dataclasses.replace(problem, findings=(*problem.findings, unconfirmed))
-    is_limited = request.max_seconds is not None
+    is_limited, second = request.max_seconds is not None, problem.second
     return AnnealingPlan.of(
         request,
         problem,
         num_chains=size.num_chains,
         wanted_chains=size.num_chains if request.target_std_err is not None else num_chains,
         part_chains=size.part_chains,
-        second=_second_base(problem),
+        second=None if second is None else SecondBase.of(second),
         base_reason=problem.base_reason,
         can_enumerate=problem.model.has_exact_draws,
         takes_data=problem.model.takes_data,
@@ -149,7 +167,7 @@ def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
         whole_seconds=size.whole_seconds if is_limited else None,
         wanted_steps=size.wanted_steps,
         schedule=size.schedule,
-        second_schedule=problem.second_schedule(size.schedule),
+        second_schedule=None if second is None else second.schedule(size.schedule),
         **decided,
     )
 
@@ -202,17 +220,6 @@ def _traced(
     return states, base_of_rows(rows.fit) if is_fitted else request.base, independent
 
 
-def _second_base(problem: Problem) -> SecondBase | None:
-    """Return where the second opinion starts, if there is one."""
-    if problem.second_path is None:
-        return None
-    kernel = problem.second_kernel
-    return SecondBase(
-        base=getattr(problem.second_path.base, "name", "second"),
-        evaluations_a_sweep=None if kernel is None else kernel.evaluations,
-    )
-
-
 def _draws(
     problem: Problem, request: AnnealingRequest, size: RunSize, draws: Any, context: Context
 ) -> dict[str, Any]:
@@ -222,7 +229,7 @@ def _draws(
         return {}
     if request.are_exchanged:
         from annealz.methods.exchange.exchange import exchange
-        from annealz.methods.exchange.ladder import LEAST_SWEEPS
+        from annealz.methods.exchange.rounds import LEAST_SWEEPS
 
         drawn = exchange(
             problem.states,

@@ -1,6 +1,7 @@
 """What annealing is asked for, once or to compare schedules."""
 
 import dataclasses
+import math
 from typing import Annotated, Any, ClassVar
 
 from annealz.core.errors import InputError
@@ -11,6 +12,19 @@ from annealz.methods.request import PathRequest, option
 _JOINED = "neighbouring temperatures are joined from both sides already"
 _NO_BETAS = "it has no temperatures"
 _ONE_WAY = "it goes one way only"
+_CONTRADICTIONS = (
+    (
+        "num_chains",
+        "target_std_err",
+        "the wanted error decides the number of chains; leave one out",
+    ),
+    ("target_std_err", "resample", "leave one out"),
+    ("target_std_err", "two_sided", "leave one out"),
+    ("max_seconds", "resample", "leave one out"),
+    ("max_seconds", "two_sided", "leave one out"),
+    ("resample", "two_sided", "resampled chains have no reverse; leave one out"),
+)
+"""Options that cannot both be given, and what to do."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,7 +103,10 @@ class AnnealingRequest(PathRequest):
             object.__setattr__(self, "along", check_betas(self.along).tolist())
         super().__post_init__()
         self.check_whole({"num_steps": -(2**63), "num_chains": 1, "record_every": 1})
-        self._check_positive("target_std_err", "max_seconds")
+        for name in ("target_std_err", "max_seconds"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(name, "must be a positive number", value)
         if self.target_std_err is not None and self.target_std_err <= ROUNDING:
             raise InputError(
                 "target_std_err",
@@ -118,24 +135,9 @@ class AnnealingRequest(PathRequest):
 
     def _check_together(self) -> None:
         """Refuse options that contradict each other."""
-        if self.target_std_err is not None and self.num_chains is not None:
-            raise InputError(
-                "num_chains",
-                "and {target_std_err} cannot both be given",
-                remedy="the wanted error decides the number of chains; leave one out",
-            )
-        for name in ("target_std_err", "max_seconds"):
-            for other in ("resample", "two_sided"):
-                if getattr(self, name) is not None and getattr(self, other) not in (None, False):
-                    raise InputError(
-                        name, f"and {{{other}}} cannot both be given", remedy="leave one out"
-                    )
-        if self.resample is not None and self.two_sided:
-            raise InputError(
-                "resample",
-                "and {two_sided} cannot both be given",
-                remedy="resampled chains have no reverse; leave one out",
-            )
+        for name, other, remedy in _CONTRADICTIONS:
+            if all(getattr(self, one) not in (None, False) for one in (name, other)):
+                raise InputError(name, f"and {{{other}}} cannot both be given", remedy=remedy)
         if isinstance(self.draws, str) and self.draws != "exchange":
             raise InputError("draws", 'must be states of the model, or "exchange"', self.draws)
         if self.draws is not None and not self.two_sided:

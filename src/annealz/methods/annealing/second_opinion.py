@@ -23,18 +23,19 @@ questions are asked of them:
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from annealz.core.numerics import finite_or_none
 from annealz.core.random import derive_seed
 from annealz.core.text import with_error
 from annealz.core.weights import flattened, resample
 from annealz.diagnostics.diagnostics import NO_WEIGHT, Judgement
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.islands import IslandJudgement
+from annealz.diagnostics.sheet import record_of
 from annealz.diagnostics.status import Status, status_of
 from annealz.engine.run import Run
 from annealz.paths.tempered import ZERO_DENSITY
@@ -46,79 +47,6 @@ _MISSED = 0.05  # of the mass
 _LEAST_STATES = 3
 _LEAST_PROBED = 50
 _LEFT_BEHIND = 5.0  # nats below the mean weight: such chains carry nothing
-
-
-@dataclasses.dataclass(frozen=True)
-class SecondOpinion:
-    """log Z from a second base, and whether it confirms the first.
-
-    Examples
-    --------
-    >>> import annealz
-    >>> from annealz.testing import random_rbm
-    >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), num_steps=1000, num_chains=200)
-    >>> opinion = estimate.second_opinion
-    >>> opinion.base != estimate.base, opinion.confirms
-    (True, True)
-    >>> abs(opinion.difference) < 4 * opinion.difference_std_err
-    True
-    """
-
-    base: str
-    log_z: float
-    judgement: Judgement | IslandJudgement
-    """Of the second chains' own weights."""
-    log_z0: float
-    difference: float
-    """The second log Z less the first."""
-    difference_std_err: float
-    missed: float
-    """Share of the mass that the second chains hold and the first ones did not reach."""
-    findings: Findings
-
-    @property
-    def std_err(self) -> float:
-        """Standard error of the second log Z."""
-        return self.judgement.std_err
-
-    @property
-    def confirms(self) -> bool:
-        """Whether nothing in it contradicts the first estimate."""
-        return status_of(self.findings) is Status.OK
-
-    @property
-    def is_higher(self) -> bool:
-        """Whether it contradicts by a larger log Z, the better bound."""
-        return Kind.SECOND_IS_HIGHER in self.findings
-
-    @property
-    def in_words(self) -> str:
-        """The second log Z, and what it says of the first."""
-        words = f"{with_error(self.log_z, self.std_err)} from {self.base}"
-        if not self.confirms:
-            return f"{words}: contradicts"
-        if self.judgement.status is Status.UNRELIABLE:
-            side = "higher" if self.difference > 0 else "lower"
-            return f"{words}: uncertain, {abs(self.difference):.4f} {side}, no contradiction"
-        return f"{words}: agrees"
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the second log Z."""
-        low, high = self.judgement.interval(level)
-        return self.log_z0 + low, self.log_z0 + high
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "base": self.base,
-            "log_z": self.log_z,
-            "std_err": finite_or_none(self.std_err),
-            "status": self.judgement.status.value,
-            "difference": self.difference,
-            "difference_std_err": finite_or_none(self.difference_std_err),
-            "missed": self.missed,
-            "confirms": self.confirms,
-        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,16 +82,103 @@ class Probe:
         return float(np.exp(min(log_mean - self.log_ratio, 0.0)))
 
 
-def _num_probed(num_second: int) -> int:
-    """How many of so many second chains are probed."""
-    return max(num_second // 2, min(num_second, _LEAST_PROBED))
+@dataclasses.dataclass(frozen=True)
+class SecondOpinion:
+    """log Z from a second base, and whether it confirms the first."""
+
+    first_log_z: float
+    first_std_err: float
+    judgement: Judgement | IslandJudgement
+    """Of the second chains' own weights."""
+    log_z0: float
+    """Of the second path."""
+    base: str
+    probe: Probe | None = None
+    """The second question, if it was asked."""
+
+    @property
+    def log_z(self) -> float:
+        """log Z from the second chains."""
+        return self.log_z0 + self.judgement.log_mean
+
+    @property
+    def std_err(self) -> float:
+        """Standard error of the second log Z."""
+        return self.judgement.std_err
+
+    @property
+    def difference(self) -> float:
+        """The second log Z less the first."""
+        return self.log_z - self.first_log_z
+
+    @property
+    def difference_std_err(self) -> float:
+        """Of both together."""
+        return float(np.hypot(self.first_std_err, self.std_err))
+
+    @functools.cached_property
+    def missed(self) -> float:
+        """Share of the mass that the second chains hold and the first ones did not reach."""
+        return 0.0 if self.probe is None else self.probe.missed
+
+    @functools.cached_property
+    def findings(self) -> Findings:
+        """What contradicts the first estimate."""
+        noise, base, missed = self.difference_std_err, self.base, self.missed
+        higher, lower = (max(z * noise, _LEAST_DIFFERENCE) for z in (_MAX_HIGHER, _MAX_LOWER))
+        values: dict[str, Any] = {"base": base, "second": self.log_z, "first": self.first_log_z}
+        values |= {"difference": abs(self.difference), "noise": noise}
+        found: list[Finding] = []
+        if self.difference > higher:
+            found.append(Finding.of(Kind.SECOND_IS_HIGHER, **values))
+        elif self.difference < -lower and self.judgement.status is Status.OK:
+            found.append(Finding.of(Kind.SECOND_IS_LOWER, **values))
+        if missed > _MISSED:
+            share = 100 * missed / (1 + missed)
+            found.append(Finding.of(Kind.MISSED_REGION, base=base, missed=share))
+        return by_kind(found)
+
+    @property
+    def confirms(self) -> bool:
+        """Whether nothing in it contradicts the first estimate."""
+        return status_of(self.findings) is Status.OK
+
+    @property
+    def is_higher(self) -> bool:
+        """Whether it contradicts by a larger log Z, the better bound."""
+        return Kind.SECOND_IS_HIGHER in self.findings
+
+    @property
+    def in_words(self) -> str:
+        """The second log Z, and what it says of the first."""
+        words = f"{with_error(self.log_z, self.std_err)} from {self.base}"
+        if not self.confirms:
+            return f"{words}: contradicts"
+        if self.judgement.status is Status.UNRELIABLE:
+            side = "higher" if self.difference > 0 else "lower"
+            return f"{words}: uncertain, {abs(self.difference):.4f} {side}, no contradiction"
+        return f"{words}: agrees"
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of the second log Z."""
+        low, high = self.judgement.interval(level)
+        return self.log_z0 + low, self.log_z0 + high
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            **record_of(self, "base log_z std_err"),
+            "status": self.judgement.status.value,
+            **record_of(self, "difference difference_std_err missed confirms"),
+        }
 
 
 def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
     """Second chains whose ends are probed, and log(N2 c_i) of each: by flattened weights, so that a few
     chains of large weight do not stand for all. Some of them have weight.
     """
-    log_weights, count = second.log_weights, _num_probed(second.num_chains)
+    log_weights, size = second.log_weights, second.num_chains
+    count = max(size // 2, min(size, _LEAST_PROBED))
     is_alive = log_weights > ZERO_DENSITY / 2
     chances = np.zeros(log_weights.size)  # from where the density is zero no way leads back
     chances[is_alive] = flattened(log_weights[is_alive], min(count, is_alive.sum()))
@@ -171,47 +186,3 @@ def probed_chains(second: Run) -> tuple[np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore"):
         chains = resample(np.log(chances), generator, count)
     return chains, np.log(log_weights.size * chances[chains])
-
-
-def compare_opinions(
-    log_z: float,
-    std_err: float,
-    second: Judgement | IslandJudgement,
-    *,
-    log_z0: float,
-    base: str,
-    probe: Probe | None = None,
-) -> SecondOpinion:
-    """What a second estimate says of the first, `log_z` with its `std_err`.
-
-    Parameters
-    ----------
-    second : the diagnosis of the second chains' weights
-    log_z0 : log Z_A of the second path
-    base : the name of the second base
-    probe : the second question, if it was asked
-    """
-    own = log_z0 + second.log_mean
-    difference, noise = own - log_z, float(np.hypot(std_err, second.std_err))
-    higher, lower = (max(z * noise, _LEAST_DIFFERENCE) for z in (_MAX_HIGHER, _MAX_LOWER))
-    missed = 0.0 if probe is None else probe.missed
-    values: dict[str, Any] = {"base": base, "second": own, "first": log_z}
-    values |= {"difference": abs(difference), "noise": noise}
-    found: list[Finding] = []
-    if difference > higher:
-        found.append(Finding.of(Kind.SECOND_IS_HIGHER, **values))
-    elif difference < -lower and second.status is Status.OK:
-        found.append(Finding.of(Kind.SECOND_IS_LOWER, **values))
-    if missed > _MISSED:
-        share = 100 * missed / (1 + missed)
-        found.append(Finding.of(Kind.MISSED_REGION, base=base, missed=share))
-    return SecondOpinion(
-        base=base,
-        log_z=own,
-        judgement=second,
-        log_z0=log_z0,
-        difference=difference,
-        difference_std_err=noise,
-        missed=missed,
-        findings=by_kind(found),
-    )

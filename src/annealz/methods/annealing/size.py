@@ -217,7 +217,7 @@ def num_opinion_chains(num_chains: int, part_chains: int | None, is_resampled: b
 
 def _second_cost(problem: Problem, num_chains: int) -> float:
     """Chains of the second opinion, and of the way back from where they ended."""
-    if problem.second_path is None:
+    if problem.second is None:
         return 0.0
     return 1.5 * num_opinion_chains(num_chains, part_width(num_chains))
 

@@ -29,14 +29,15 @@ import jax
 import jax.numpy as jnp
 
 from annealz.core.numerics import add_compensated
+from annealz.core.programs import programs_in
 from annealz.core.random import Stream
 from annealz.engine.advance import repeat
+from annealz.engine.blocks import states_like
 from annealz.engine.resampling import (
     RESAMPLING_DRAW as SWAP_DRAW,  # the draw that no kernel may use
 )
+from annealz.methods.exchange.rounds import NUM_SUMS
 
-ABOVE, BELOW, REJECTED, WORK_UP, WORK_DOWN = range(5)  # what is summed, by position
-NUM_SUMS = 5
 _FROM_BASE, _FROM_TARGET = 1, 2  # labels of replicas: the end that they saw last; 0 neither
 _WASTE = 4  # times the memory at which rows are collected by beta
 
@@ -95,7 +96,11 @@ def advance(
         up, down = measure(x, block.rungs, block.replicas, here)
         up, down = up[:, :-1], down[:, 1:]  # (ensembles, pairs)
         gain = up - down
-        terms = _terms(up, down, gain, sweeps.constants)
+        above, below = (
+            jax.nn.sigmoid(up - sweeps.constants),
+            jax.nn.sigmoid(sweeps.constants - down),
+        )
+        terms = jnp.stack([above, below, -jnp.expm1(jnp.minimum(gain, 0)), up, down], -1)
         sums, compensation = add_compensated(block.sums, block.compensation, terms)
         uniforms = stream.at(k, rows[:: size[1]]).uniforms(size[1] - 1, SWAP_DRAW)
         rungs, replicas = swap_rungs(block.rungs, block.replicas, gain, uniforms, k)
@@ -117,12 +122,6 @@ def advance(
     )
     block = repeat(sweep, sweeps.start + 1, sweeps.stop + 1, block)
     return eqx.tree_at(lambda b: b.x, block, path.store(path.unpack(block.x)))
-
-
-def _terms(up, down, gain, constants):
-    """What is summed of every pair, (ensembles, pairs, 5)."""
-    above, below = jax.nn.sigmoid(up - constants), jax.nn.sigmoid(constants - down)
-    return jnp.stack([above, below, -jnp.expm1(jnp.minimum(gain, 0)), up, down], -1)
 
 
 def swap_rungs(rungs, replicas, gain, uniforms, k):
@@ -197,12 +196,9 @@ def _by_rung(path, kernel, size):
 
 
 def is_by_rung(path, num_ensembles: int, num_rungs: int) -> bool:
-    """Whether rows are collected by beta: where a matrix for every row would take far more memory."""
+    """Check whether rows are collected by beta: a matrix for every row would take far more memory."""
     size = num_ensembles, num_rungs
-    one = eqx.filter_eval_shape(
-        lambda path: path.sample(Stream(0, "").at(0, jnp.zeros(1, jnp.int32))), path
-    )
-    x = jax.ShapeDtypeStruct((num_ensembles * num_rungs, *one.shape[1:]), one.dtype)
+    x = states_like(path, num_ensembles * num_rungs)
     order = jax.ShapeDtypeStruct(size, jnp.int32)
     betas = jax.ShapeDtypeStruct((num_rungs,), jnp.float32)
 
@@ -213,16 +209,10 @@ def is_by_rung(path, num_ensembles: int, num_rungs: int) -> bool:
     return largest(_by_row) > _WASTE * largest(_by_rung)
 
 
-def _largest(jaxpr) -> int:
-    """Elements of the largest array that a program makes."""
-    sizes = [0]
-    for equation in jaxpr.eqns:
-        sizes += [math.prod(getattr(var.aval, "shape", ())) for var in equation.outvars]
-        for value in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
-            if _is_program(value):
-                sizes.append(_largest(getattr(value, "jaxpr", value)))
-    return max(sizes)
-
-
-def _is_program(value) -> bool:
-    return hasattr(value, "eqns") or hasattr(value, "jaxpr")
+def _largest(program) -> int:
+    """Return the elements of the largest array that a program makes."""
+    made = [out for line in program.eqns for out in line.outvars]
+    values = [value for line in program.eqns for value in line.params.values()]
+    inside = [part for value in values for part in programs_in(value)]
+    sizes = (math.prod(getattr(out.aval, "shape", ())) for out in made)
+    return max([0, *sizes, *map(_largest, inside)])

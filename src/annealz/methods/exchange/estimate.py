@@ -7,25 +7,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annealz.core.cost import Cost
-from annealz.core.numerics import finite_or_none
 from annealz.core.text import with_error
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
-from annealz.diagnostics.status import Status, against_exact
+from annealz.diagnostics.status import against_exact
 from annealz.methods.estimate import AbstractEstimate
 from annealz.methods.exchange.result import Exchange
 
 if TYPE_CHECKING:
     from annealz.methods.exchange.method import ExchangePlan
 
-_MEANINGS = {
-    Status.OK: "The error bar can be used: replicas went from the base to the target and back in all "
-    "that was averaged, and log Z did not move on the way. No diagnosis can see a mode that no replica "
-    "has reached.",
-    Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z may "
-    "be off on either side.",
-}
+_RELIABLE = (
+    "The error bar can be used: replicas went from the base to the target and back in all that was "
+    "averaged, and log Z did not move on the way. No diagnosis can see a mode that no replica has reached."
+)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -109,11 +105,11 @@ class ExchangeEstimate(AbstractEstimate):
             "num_chains": ran.num_rungs * ran.num_ensembles,
             "schedule": "ladder",
             **record_of(ran, "num_rungs num_ensembles barrier round_trips betas"),
-            "rounds": [{**row, "std_err": finite_or_none(row["std_err"])} for row in ran.table()],
+            "rounds": ran.table(),
         }
         table = Table(lines, ("round", "sweeps", "barrier", "log Z", "round trips"))
         curves = [("β of the temperatures", ran.betas)]
-        return self._sheet(rows, record, meanings=_MEANINGS, table=table, curves=curves)
+        return self._sheet(rows, record, reliable=_RELIABLE, table=table, curves=curves)
 
     def plot(self):
         """Draw the ladder with its barrier, and log Z round by round; return the matplotlib figure."""

@@ -2,7 +2,7 @@
 
     x ~ p_0 at every beta; the ladder opens from beta = 0 during the first half of the first round
     each round:  sweeps and swaps on a fixed ladder (`advance.py`), sums over each half of it
-    after it:    betas by equal rejection, C_r from log Z so far (`ladder.py`)
+    after it:    betas by equal rejection, C_r from log Z so far (`rounds.py`)
 
 Nothing before the last round enters the estimate. Random bits depend on the seed, the purpose, the row and
 the sweep alone, and a ladder on the sums before it. So chunks and resumes change no bit of the result. One
@@ -13,7 +13,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -32,54 +32,34 @@ from annealz.engine.cluster import on_cluster
 from annealz.engine.loop import BlockProgram, take_steps
 from annealz.engine.progress import Progress
 from annealz.kernels.abstract import AbstractKernel
-from annealz.methods.exchange.advance import REJECTED, Ensembles, Sweeps, advance, is_by_rung, start
-from annealz.methods.exchange.ladder import (
+from annealz.methods.exchange.advance import Ensembles, Sweeps, advance, is_by_rung, start
+from annealz.methods.exchange.result import Exchange
+from annealz.methods.exchange.rounds import (
     LEAST_SWEEPS,
     MOST_SWEEPS,
+    HalfRound,
+    Ladder,
+    Records,
     check_ladder,
-    equal_rejection,
-    interpolated,
+    halves_of,
+    ladder_after,
+    log_z_of,
     round_lengths,
+    rounds_of,
 )
-from annealz.methods.exchange.ratios import log_ratios, log_z_of, middles, pseudo_values
-from annealz.methods.exchange.result import Exchange, Round
 from annealz.paths.abstract import AbstractPath
 
 if TYPE_CHECKING:
     from distributed import Client
 
-_WHY_SO_MANY = {
-    "num_rungs": "one at the base and one at the target",
-    "num_ensembles": "the error comes from their spread",
-    "num_sweeps": "rounds take that many",
+_LEAST = {
+    "num_rungs": (2, "one at the base and one at the target"),
+    "num_ensembles": (LEAST_ENSEMBLES, "the error comes from their spread"),
+    "num_sweeps": (LEAST_SWEEPS, "rounds take that many"),
+    "num_draws": (0, ""),
+    "chunk_sweeps": (1, ""),
 }
-_Records = list[dict[str, Any]]  # of every half of a round
-
-
-class HalfRound(NamedTuple):
-    """Sweeps first + 1 .. stop."""
-
-    first: int
-    stop: int
-    is_second: bool
-
-    @property
-    def length(self) -> int:
-        return self.stop - self.first
-
-
-class Ladder(NamedTuple):
-    """What is fixed during a round."""
-
-    betas: np.ndarray
-    constants: np.ndarray
-
-
-class _Part(NamedTuple):
-    """Sums and round trips of the ensembles of a block."""
-
-    sums: np.ndarray
-    trips: np.ndarray
+"""The least numbers, and why."""
 
 
 def exchange(
@@ -168,19 +148,13 @@ def check_counts(
     num_rungs: int, num_ensembles: int, num_sweeps: int, num_draws: int, chunk_sweeps: int | None
 ) -> tuple[int, int, int, int]:
     """Return temperatures, ensembles, sweeps and draws as whole numbers that make a run."""
-    counts = {
-        "num_rungs": (num_rungs, 2),
-        "num_ensembles": (num_ensembles, LEAST_ENSEMBLES),
-        "num_sweeps": (num_sweeps, LEAST_SWEEPS),
-        "num_draws": (num_draws, 0),
-        "chunk_sweeps": (1 if chunk_sweeps is None else chunk_sweeps, 1),
-    }
-    whole = {name: whole_number(name, value) for name, (value, _) in counts.items()}
-    for name, value in whole.items():
-        least = counts[name][1]
-        if value < least:
-            raise InputError(name, f"must be at least {least}", value, _WHY_SO_MANY.get(name, ""))
-    num_rungs, num_ensembles, num_sweeps, num_draws, _ = whole.values()
+    chunk_sweeps = 1 if chunk_sweeps is None else chunk_sweeps
+    given = num_rungs, num_ensembles, num_sweeps, num_draws, chunk_sweeps
+    counts = [whole_number(name, value) for name, value in zip(_LEAST, given, strict=True)]
+    for (name, (least, reason)), count in zip(_LEAST.items(), counts, strict=True):
+        if count < least:
+            raise InputError(name, f"must be at least {least}", count, reason)
+    num_rungs, num_ensembles, num_sweeps, num_draws, _ = counts
     if num_sweeps > MOST_SWEEPS:
         raise InputError("num_sweeps", f"must be at most {MOST_SWEEPS:,}", num_sweeps)
     most = round_lengths(num_sweeps)[-1] * num_ensembles
@@ -272,8 +246,8 @@ class _ExchangeProgram(BlockProgram):
         ends = [sweep for sweep in self.draw_sweeps if sweep > step]
         return min(self.half_at(step).stop, *ends, self.num_steps) - step
 
-    def terms(self, records: _Records) -> tuple[Ladder]:
-        return (self.ladder_after(records),)
+    def terms(self, records: Records) -> tuple[Ladder]:
+        return (ladder_after(self.first_betas, self.halves, records),)
 
     def advance(self, given: tuple, i: int, block: _Block, step: int, stop: int, *terms: Any):
         half, (path, kernel, stream), (ladder,) = self.half_at(step), given, terms
@@ -296,10 +270,13 @@ class _ExchangeProgram(BlockProgram):
             rows = replicas[:, -1] + self.num_rungs * np.arange(len(replicas))
             draws[self.draw_sweeps.index(stop)] = x[rows]
         high, low, trips = jax.device_get((done.sums, done.compensation, done.trips))
-        return _Block(done, draws), _Part(np.float64(high) + low, trips)
+        return _Block(done, draws), (np.float64(high) + low, trips)
 
-    def merge(self, step: int, stop: int, parts: list[_Part], records: _Records):
-        count, half, ladder = self.num_ensembles, self.half_at(step), self.ladder_after(records)
+    def merge(
+        self, step: int, stop: int, parts: list[tuple[np.ndarray, np.ndarray]], records: Records
+    ):
+        count, half = self.num_ensembles, self.half_at(step)
+        ladder = ladder_after(self.first_betas, self.halves, records)
         sums, trips = (np.concatenate(part)[:count] for part in zip(*parts, strict=True))
         wrong = ~np.isfinite(sums).all((0, 2))
         if wrong.any():
@@ -324,65 +301,6 @@ class _ExchangeProgram(BlockProgram):
     def half_at(self, step: int) -> HalfRound:
         """Return the half of a round that sweep step + 1 belongs to."""
         return next(half for half in self.halves if step < half.stop)
-
-    def ladder_after(self, records: _Records) -> Ladder:
-        """Return the ladder of the round that comes after these halves, or that they are in."""
-        done = len(records) // 2  # rounds
-        if done == 0:
-            return Ladder(self.first_betas, np.zeros(self.num_rungs - 1))
-        i = 2 * (done - 1)
-        sums, count = _settled(i, self.halves, records)
-        sums, terms = sums.sum(0), len(sums) * count
-        betas, constants = records[i]["betas"], records[i]["constants"]
-        ratios = middles(sums, terms) if done == 1 else log_ratios(sums, constants, terms)
-        log_z = np.concatenate([[0.0], np.cumsum(ratios)])
-        new = equal_rejection(betas, sums[:, REJECTED] / terms)
-        return Ladder(new, np.diff(interpolated(betas, log_z, new)))
-
-
-def halves_of(num_sweeps: int) -> list[HalfRound]:
-    """Return the halves of all rounds."""
-    halves, first = [], 0
-    for length in round_lengths(num_sweeps):
-        middle = first + length // 2
-        halves += [HalfRound(first, middle, False), HalfRound(middle, first + length, True)]
-        first += length
-    return halves
-
-
-def rounds_of(halves: list[HalfRound], records: _Records, log_z0: float) -> tuple[Round, ...]:
-    """Return what the sums of all halves come to."""
-    rounds = []
-    for i in range(0, len(records), 2):
-        one, two = records[i : i + 2]
-        constants = one["constants"]
-        sums, count = _settled(i, halves, records)
-        terms = len(sums) * count
-        each = [
-            pseudo_values(record["sums"], constants, half.length)
-            for record, half in zip((one, two), halves[i : i + 2], strict=True)
-        ]
-        rounds.append(
-            Round(
-                num_sweeps=halves[i + 1].stop - halves[i].first,
-                betas=one["betas"],
-                rejections=sums.sum(0)[:, REJECTED] / terms,
-                log_ratios=log_ratios(sums.sum(0), constants, terms),
-                log_z0=log_z0,
-                values=log_z0 + pseudo_values(sums, constants, count),
-                half_values=log_z0 + np.array(each),
-                round_trips=two["trips"],
-            )
-        )
-    return tuple(rounds)
-
-
-def _settled(i: int, halves: list[HalfRound], records: _Records) -> tuple[np.ndarray, int]:
-    """Return the sums of a round and their sweeps; of the first one once its ladder was open."""
-    one, two = records[i : i + 2]
-    if i == 0:
-        return two["sums"], halves[1].length
-    return one["sums"] + two["sums"], halves[i + 1].stop - halves[i].first
 
 
 def _positions(path: AbstractPath, draws: np.ndarray, num_draws: int) -> np.ndarray:

@@ -8,7 +8,6 @@ from annealz.core.cost import Cost
 from annealz.engine.blocks import check_memory
 from annealz.engine.context import Context
 from annealz.io.records import whole
-from annealz.methods.exchange.arrays import exchange_from_arrays, exchange_to_arrays
 from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.methods.exchange.exchange import check_counts, exchange
 from annealz.methods.exchange.request import ExchangeRequest
@@ -18,6 +17,7 @@ from annealz.methods.plan import Plan
 from annealz.methods.problem import choose_problem, read_target
 
 _DEFAULT_SWEEPS = 10_000
+_COUNTS = ("num_rungs", "num_ensembles", "num_sweeps", "num_draws")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,29 +61,25 @@ class ReplicaExchange(AbstractMethod):
             request.seed, counts[2], replicas, on_progress=context.on_progress
         )
         problem = problem.with_exact(request.exact_log_z)
-        names = ("num_rungs", "num_ensembles", "num_sweeps", "num_draws")
-        return ExchangePlan.of(request, problem, **dict(zip(names, counts, strict=True)))
+        return ExchangePlan.of(request, problem, **dict(zip(_COUNTS, counts, strict=True)))
 
     def run(self, plan: ExchangePlan, context: Context) -> Exchange:
         """Run all rounds, or read them."""
         store = context.store
         if store is not None and store.has("exchange"):
-            return exchange_from_arrays(*store.load("exchange"))
+            return Exchange.from_arrays(*store.load("exchange"))
         assert plan.problem is not None
         result = exchange(
             plan.problem.states,
             plan.problem.kernel,
-            num_rungs=plan.num_rungs,
-            num_ensembles=plan.num_ensembles,
-            num_sweeps=plan.num_sweeps,
-            num_draws=plan.num_draws,
+            **{name: getattr(plan, name) for name in _COUNTS},
             seed=plan.request.seed,
             chunk_sweeps=context.chunk_steps,
             checkpoint=None if store is None else store.checkpoint("exchange"),
             checkpoint_seconds=context.checkpoint_seconds,
             on_progress=context.begin("exchange"),
         )
-        context.save("exchange", *exchange_to_arrays(result))
+        context.save("exchange", *result.to_arrays())
         return result
 
     def diagnose(self, plan: ExchangePlan, runs: Exchange) -> ExchangeEstimate:

@@ -23,7 +23,7 @@ class ExchangeRequest(PathRequest):
 
     def __post_init__(self):
         from annealz.diagnostics.exchange import LEAST_ENSEMBLES
-        from annealz.methods.exchange.ladder import LEAST_SWEEPS, MOST_SWEEPS
+        from annealz.methods.exchange.rounds import LEAST_SWEEPS, MOST_SWEEPS
 
         super().__post_init__()
         least = {"num_rungs": 2, "num_ensembles": LEAST_ENSEMBLES, "num_draws": 0}

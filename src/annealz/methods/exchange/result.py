@@ -1,8 +1,11 @@
-"""The result of replica exchange: its rounds, log Z with its error, and whether to trust it."""
+"""The result of replica exchange: its rounds, log Z with its error, and whether to trust it.
+
+A file holds it as named arrays, one row per round, beside a JSON record.
+"""
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import stdtrit
@@ -11,8 +14,17 @@ from annealz.core.cost import Cost
 from annealz.core.text import with_error
 from annealz.diagnostics.exchange import judge_exchange
 from annealz.diagnostics.findings import Findings
-from annealz.diagnostics.sheet import Sheet, Shown
+from annealz.diagnostics.sheet import Sheet, Shown, record_of
 from annealz.diagnostics.status import Found, check_level
+from annealz.engine.run_arrays import RUN
+from annealz.io.archive import real_numbers
+from annealz.io.records import Record
+
+_NEEDED = ("log_z0", "seed", "purpose", "seconds", "messages")
+_RECORD = Record(
+    "the record of a run of replica exchange", {n: RUN.needed[n] for n in _NEEDED}, RUN.others
+)
+_OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,9 +179,7 @@ class Exchange(Found, Shown):
         return [
             {
                 "sweeps": one.num_sweeps,
-                "barrier": one.barrier,
-                "log_z": one.log_z,
-                "std_err": one.std_err,
+                **record_of(one, "barrier log_z std_err"),
                 "round_trips": int(one.round_trips.sum()),
             }
             for one in self.rounds
@@ -201,4 +211,33 @@ class Exchange(Found, Shown):
         ]
         return Sheet(
             name="Exchange", headline=headline, rows=rows, status=self.status, notes=self.messages
+        )
+
+    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Return the result as named arrays and a JSON record."""
+        arrays = {name: np.stack([getattr(r, name) for r in self.rounds]) for name in _OF_ROUNDS}
+        arrays["num_sweeps"] = np.array([one.num_sweeps for one in self.rounds])
+        arrays["draws"] = self.draws
+        record = record_of(self, "log_z0 seed purpose seconds num_filling")
+        return arrays, {**record, "messages": list(self.extra_messages)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Self:
+        """Return the result as it was; a ValueError says what is wrong with it."""
+        record, what = _RECORD.check(record), "a stored run"
+        own = {name: record[name] for name in ("log_z0", "seed", "purpose", "seconds")}
+        counts = real_numbers(arrays, "num_sweeps", what, num_axes=1)
+        columns = {n: real_numbers(arrays, n, what, length=len(counts)) for n in _OF_ROUNDS}
+        if not len(counts) or any(column.ndim < 2 for column in columns.values()):
+            raise ValueError(f"{what} is damaged: its rounds cannot be separated.")
+        rounds = tuple(
+            Round(int(count), log_z0=own["log_z0"], **{n: c[i] for n, c in columns.items()})
+            for i, count in enumerate(counts)
+        )
+        return cls(
+            rounds,
+            draws=real_numbers(arrays, "draws", what),
+            num_filling=record.get("num_filling", 0),
+            extra_messages=tuple(record["messages"]),
+            **own,
         )

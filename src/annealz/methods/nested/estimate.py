@@ -13,7 +13,7 @@ from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.nested_runs import NestedJudgement
 from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
 from annealz.diagnostics.stated import stated_std_err
-from annealz.diagnostics.status import Status, against_exact
+from annealz.diagnostics.status import against_exact
 from annealz.methods.estimate import AbstractEstimate
 from annealz.methods.nested.result import NestedRun
 from annealz.methods.posterior import Posterior
@@ -22,12 +22,10 @@ from annealz.models.layout import Parameters
 if TYPE_CHECKING:
     from annealz.methods.nested.method import NestedPlan
 
-_MEANINGS = {
-    Status.OK: "The error bar can be used: independent runs agree. No comparison of runs can see a mode "
-    "that none of them has found.",
-    Status.UNRELIABLE: "Do not use this number as it is: its error bar cannot be relied on, and log Z may "
-    "be off on either side.",
-}
+_RELIABLE = (
+    "The error bar can be used: independent runs agree. No comparison of runs can see a mode that none of "
+    "them has found."
+)
 _NEGLIGIBLE = 30.0  # nats below the largest weight
 _NUM_BINS = 80
 
@@ -125,9 +123,8 @@ class NestedEstimate(AbstractEstimate):
             return None
         parameters: Parameters = self.problem.model.parameters  # pyright: ignore
         is_held = self.log_weights > self.log_weights.max() - _NEGLIGIBLE
-        rows = parameters.constrain(self.draws[is_held])
-        values = {name: np.asarray(value) for name, value in rows.items()}
-        return Posterior(parameters.names, values, self.log_weights[is_held], self.status)
+        draws, log_weights = self.draws[is_held], self.log_weights[is_held]
+        return Posterior.of(parameters, draws, log_weights, status=self.status)
 
     def sheet(self) -> Sheet:
         """Return what it shows."""
@@ -167,7 +164,7 @@ class NestedEstimate(AbstractEstimate):
         mass, _ = np.histogram(-merged.log_volumes, _NUM_BINS, weights=np.exp(merged.log_weights))
         table = Table(lines, ("run", "live points", "evaluations", "log Z"))
         curves = [("evidence as the prior shrinks", mass / mass.max())]
-        return self._sheet(rows, record, meanings=_MEANINGS, table=table, curves=curves)
+        return self._sheet(rows, record, reliable=_RELIABLE, table=table, curves=curves)
 
     def plot(self):
         """Draw the evidence as the prior shrinks, and log Z of every run; return the matplotlib figure."""

@@ -5,7 +5,6 @@ import time
 from typing import Annotated, Any, ClassVar
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.diagnostics.nested_runs import judge_nested
 from annealz.engine.cluster import current_cluster
@@ -16,9 +15,9 @@ from annealz.methods.nested.estimate import NestedEstimate
 from annealz.methods.nested.nested import nested
 from annealz.methods.nested.request import NestedRequest
 from annealz.methods.nested.result import NestedRun
-from annealz.methods.nested.target import Target
+from annealz.methods.nested.walk import Target
 from annealz.methods.plan import Plan
-from annealz.methods.problem import Problem, read_target
+from annealz.methods.problem import choose_problem, read_target
 from annealz.models.log_density import LogDensity
 
 _DEFAULT_LIVE = 500
@@ -78,16 +77,7 @@ class NestedSampling(AbstractMethod):
             raise InputError(
                 "max_evaluations", f"must be at least {live * request.num_runs}", limit
             )
-        problem = Problem(
-            target,
-            meta.get("name", target.name),
-            target.path(prior),
-            target.kernel(),
-            None,
-            exact_log_z=request.exact_log_z,
-            source=meta.get("source"),
-            cost=Cost(evaluations=target.num_checked),
-        )
+        problem = choose_problem((target, meta), base=prior).with_exact(request.exact_log_z)
         return NestedPlan.of(
             request,
             problem,

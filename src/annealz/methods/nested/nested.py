@@ -4,7 +4,7 @@
     repeat    the num_delete points of the lowest L die; as many are drawn from the prior above them
     until     what is left, at most X L_max, is below `tolerance` of the evidence so far
 
-L_max is found uphill from the live points, when they themselves hold less than that (`ascent.py`).
+L_max is found uphill from the live points, when they themselves hold less than that (`ascend`).
 
 The prior mass X that is left shrinks at each death by a factor whose law is known, Beta(n, 1) with n live
 points: this gives the volumes, and with them log Z (`diagnostics/nested.py`).
@@ -24,10 +24,17 @@ from annealz.core.arrays import indices, on_device
 from annealz.core.errors import InputError
 from annealz.core.random import Stream
 from annealz.engine.progress import Progress
-from annealz.methods.nested.advance import Dead, Sampler, advance, begin, moved_to
-from annealz.methods.nested.ascent import ascend, rounds_of
+from annealz.methods.nested.advance import (
+    Dead,
+    Sampler,
+    advance,
+    ascend,
+    begin,
+    moved_to,
+    rounds_of,
+)
 from annealz.methods.nested.result import Ending, NestedRun
-from annealz.methods.nested.target import Target
+from annealz.methods.nested.walk import Target
 
 _INFINITE = "the likelihood is infinite at some positions: give a density that is finite."
 _PIECE = 10  # steps between returns to the host
@@ -55,7 +62,7 @@ def nested(
     _check(np.asarray(sampler.state.particles.loglikelihood))
     evaluations, last_cost = num_live, 0
     limit = np.inf if max_evaluations is None else max_evaluations
-    uphill = _Uphill(Stream(seed, f"{purpose} uphill"), num_delete)
+    uphill = _Uphill(Stream(seed, f"{purpose} uphill"), num_delete, target.model.dim)
     while True:
         top = float(sampler.state.particles.loglikelihood.max())
         if abs(top) > _MOST_HEIGHT:
@@ -64,7 +71,7 @@ def nested(
             sampler = moved_to(sampler, target, on_device(offset), change)
             evaluations += num_live
         ending = _ending(sampler, tolerance, num_delete, uphill.top - offset)
-        last_cost = uphill.cost(sampler) if ending is Ending.DONE else last_cost
+        last_cost = uphill.cost if ending is Ending.DONE else last_cost
         if ending in (None, Ending.DONE) and evaluations + last_cost > limit:
             ending = Ending.OUT_OF_EVALUATIONS
         if ending is Ending.DONE:  # if nothing higher is near
@@ -80,11 +87,8 @@ def nested(
         interrupts.check()
         evaluations += last_cost
         _report(on_progress, sampler, offset + log_z0, tolerance, uphill.top - offset)
-    x, deaths, births = record.with_live(sampler, offset + log_z0)
     return NestedRun(
-        x=x,
-        deaths=deaths,
-        births=births,
+        **record.with_live(sampler, offset + log_z0),
         num_live=num_live,
         ending=ending,
         top=uphill.top + log_z0,
@@ -100,13 +104,11 @@ def nested(
 class _Uphill:
     """The highest likelihood that was found uphill from live points."""
 
-    def __init__(self, stream: Stream, num_points: int):
+    def __init__(self, stream: Stream, num_points: int, dim: int):
         self.top = -np.inf
-        self._stream, self._num_points, self._num_steps = stream, num_points, 0
-
-    def cost(self, sampler: Sampler) -> int:
+        self.cost = num_points * (1 + rounds_of(dim))
         """Evaluations that a look takes."""
-        return self._num_points * (1 + rounds_of(sampler.state.particles.position.shape[1]))
+        self._stream, self._num_points, self._num_steps = stream, num_points, 0
 
     def look(self, sampler: Sampler, target: Target, offset: float) -> None:
         """Go uphill from some live points."""
@@ -126,35 +128,27 @@ class _Record:
     def __init__(self):
         self.contours: list[float] = []
         self.num_failed = self.num_nan = 0
-        self._x: list[np.ndarray] = []
-        self._deaths: list[np.ndarray] = []
-        self._born: list[np.ndarray] = []
+        self._pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def add(self, dead: Dead, shift: float) -> int:
         """Take in a piece, and return the rounds of evaluations it made."""
         is_made = np.asarray(dead.is_made)
+        x, born = np.asarray(dead.x)[is_made], np.asarray(dead.born)[is_made]
         deaths = np.asarray(dead.log_likelihood, np.float64)[is_made] + shift
-        self._keep(np.asarray(dead.x)[is_made], deaths, np.asarray(dead.born)[is_made])
+        self._pieces.append((x.reshape(-1, x.shape[-1]), deaths.ravel(), born.ravel()))
         self.contours += deaths.max(1, initial=-np.inf).tolist()
         self.num_failed += int(dead.walked.num_failed.sum())
         self.num_nan += int(dead.walked.num_nan.sum())
         return int(dead.walked.rounds.sum())
 
-    def with_live(
-        self, sampler: Sampler, shift: float
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Positions, deaths and births of all points, the live ones last."""
+    def with_live(self, sampler: Sampler, shift: float) -> dict[str, np.ndarray]:
+        """Return positions, deaths and births of all points, the live ones last."""
         live = sampler.state.particles
-        likelihoods = np.asarray(live.loglikelihood, np.float64) + shift
-        self._keep(np.asarray(live.position), likelihoods, np.asarray(sampler.born))
-        born = np.concatenate(self._born)
+        deaths = np.asarray(live.loglikelihood, np.float64) + shift
+        last = np.asarray(live.position), deaths, np.asarray(sampler.born)
+        x, deaths, born = map(np.concatenate, zip(*self._pieces, last, strict=True))
         births = np.array([*self.contours, np.nan])[born]  # -1, the last, of draws from the prior
-        return np.concatenate(self._x), np.concatenate(self._deaths), births
-
-    def _keep(self, x: np.ndarray, deaths: np.ndarray, born: np.ndarray) -> None:
-        self._x.append(x.reshape(-1, x.shape[-1]))
-        self._deaths.append(deaths.ravel())
-        self._born.append(born.ravel())
+        return {"x": x, "deaths": deaths, "births": births}
 
 
 def _check(log_likelihood: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from annealz.io.archive import real_numbers
 from annealz.io.records import TypedRecord, finite, number, one_of, whole
 
 
-class Ending(enum.Enum):
+class Ending(enum.StrEnum):
     """Why a run ended."""
 
     DONE = "done"
@@ -21,10 +21,17 @@ class Ending(enum.Enum):
     UNRESOLVED = "unresolved"
     """The likelihood still rises where float32 cannot resolve positions."""
 
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """Convert a text of a record."""
+        return cls(one_of(*cls)(value))
 
-@dataclasses.dataclass(frozen=True)
-class NestedRun:
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NestedRun(TypedRecord):
     """Dead points in the order of their deaths, then the live points that were left."""
+
+    what: ClassVar[str] = "a stored run of nested sampling"
 
     x: np.ndarray
     """(points, dim) positions, float32."""
@@ -32,54 +39,29 @@ class NestedRun:
     """(points,) log L of each, float64."""
     births: np.ndarray
     """(points,) the contour above which each was drawn; NaN of draws from the prior."""
-    num_live: int
-    ending: Ending
-    top: float
+    num_live: Annotated[int, whole]
+    ending: Annotated[Ending, Ending.read]
+    top: Annotated[float, number]
     """The highest log L that was found uphill from live points; -inf if none was looked for."""
-    share_left: float
+    share_left: Annotated[float, finite]
     """What the live points held at the end, as a share of the evidence."""
-    evaluations: int
+    evaluations: Annotated[int, whole]
     """Of the density, as they were made."""
-    num_slices: int
-    num_failed: int
+    num_slices: Annotated[int, whole]
+    num_failed: Annotated[int, whole]
     """Slices that found no point."""
-    num_nan: int
+    num_nan: Annotated[int, whole]
     """Evaluations that gave NaN, counted as a likelihood of zero."""
-    seconds: float
+    seconds: Annotated[float, finite]
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return the points as named arrays, and the rest as a JSON record."""
-        numbers: dict[str, Any] = {
-            f.name: getattr(self, f.name) for f in dataclasses.fields(_RunRecord)
-        }
-        numbers["ending"] = self.ending.value
-        record = _RunRecord(**numbers)
-        return {name: getattr(self, name) for name in _ARRAYS}, record.to_dict()
+        return {"x": self.x, "deaths": self.deaths, "births": self.births}, self.to_dict()
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], record: dict[str, Any]) -> Self:
         """Return the run that was stored."""
-        numbers: dict[str, Any] = _RunRecord.read(record).to_dict()
-        count = len(real_numbers(arrays, "deaths", _RunRecord.what, num_axes=1))
-        numbers["ending"] = Ending(numbers["ending"])
-        points = {n: real_numbers(arrays, n, _RunRecord.what, length=count) for n in _ARRAYS}
-        return cls(**points, **numbers)
-
-
-_ARRAYS = ("x", "deaths", "births")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _RunRecord(TypedRecord):
-    """The numbers of a run in a file."""
-
-    what: ClassVar[str] = "a stored run of nested sampling"
-    num_live: Annotated[int, whole]
-    ending: Annotated[str, one_of(*(one.value for one in Ending))]
-    top: Annotated[float, number]
-    share_left: Annotated[float, finite]
-    evaluations: Annotated[int, whole]
-    num_slices: Annotated[int, whole]
-    num_failed: Annotated[int, whole]
-    num_nan: Annotated[int, whole]
-    seconds: Annotated[float, finite]
+        count = len(real_numbers(arrays, "deaths", cls.what, num_axes=1))
+        names = ("x", "deaths", "births")
+        points = {name: real_numbers(arrays, name, cls.what, length=count) for name in names}
+        return cls.read(record, **points)

@@ -1,5 +1,9 @@
 """Slice moves along random lines, under a likelihood constraint: how a nested sampler finds new points.
 
+A density is taken as prior times likelihood:
+
+    log p*(x) = log pi(x) + log L(x),    pi normalised,    log Z = log of the mean of L over pi
+
 The target of a walk is the prior where L(x) > L0. One slice (Neal 2003, Figures 3 and 5), along
 v = 2 C z / |z| with z normal and C C^T the covariance of the live points:
 
@@ -14,12 +18,14 @@ so that none waits for the longest slice of the others: a batch costs 1.1 evalua
 
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer
 
+from annealz.bases.abstract import AbstractBase
 from annealz.core.random import Bits
-from annealz.methods.nested.target import Target
+from annealz.models.log_density import LogDensity
 
 _MOST_EXTENSIONS = 9  # of a bracket, on both sides together
 _MOST_SHRINKS = 60  # each takes off a quarter on average: 60 reach the resolution of float32
@@ -29,6 +35,24 @@ _DIRECTIONS, _UNIFORMS, _POINTS = (
     1,
     3,
 )  # draws of a walk's bits; one more for each round of points
+
+
+class Target(eqx.Module):
+    """log pi and log L of rows of positions; the likelihood is the density divided by the prior."""
+
+    model: LogDensity
+    prior: AbstractBase
+
+    def __call__(
+        self, x: Float[Array, "rows dim"], offset: Float[Array, ""]
+    ) -> tuple[Float[Array, " rows"], Float[Array, " rows"]]:
+        """log pi(x) + log Z_pi and log L(x) - log Z_pi - offset, Z_pi the normaliser of the prior.
+
+        L is 0 where the prior has no mass.
+        """
+        log_prior = self.prior.log_density(x).astype(jnp.float32)
+        joint = self.model.log_density(x, offset).astype(jnp.float32)
+        return log_prior, jnp.where(jnp.isneginf(log_prior), -jnp.inf, joint - log_prior)
 
 
 class Points(NamedTuple):
