@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from annealz.cli.progress import show_labelled_progress
+from annealz.views.progress import live_report
 from figures import write_figures
 from page import update_page
 from results import Results
@@ -38,7 +38,7 @@ def main() -> int:
     if arguments.fresh:
         file.unlink(missing_ok=True)
     try:
-        with show_labelled_progress(quiet=False) as report:
+        with live_report() as report:
             results = sweep(PRESETS[arguments.preset], file, report)
     except KeyboardInterrupt:
         print("interrupted: the same command goes on.", file=sys.stderr)

@@ -25,7 +25,7 @@ import numpy as np
 from annealz.core.weights import effective_sample_size, resample
 from annealz.diagnostics.sheet import Result, Sheet, Table, json_of
 from annealz.diagnostics.status import Judged, Status
-from annealz.models.parameters import Parameters
+from annealz.models.layout import Parameters
 
 _MOST_ROWS = 40  # that are shown
 _UNRELIABLE = "the estimate that these draws come from is unreliable, and so are they."

@@ -173,8 +173,6 @@ def live_report(
 
 def live_board() -> AbstractContextManager[Board | None]:
     """Return a board that is shown while it is filled; None where nobody looks."""
-    from annealz.views.html import in_notebook  # NumPy, which `annealz --help` does not wait for
-
     if in_notebook():
         return _NotebookBoard()
     console = Console(stderr=True)
