@@ -10,21 +10,23 @@ Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.core.arrays import on_device
+from annealz.bases.mixture import MixtureBase, check_units
+from annealz.core.arrays import on_device, real_array
 from annealz.core.products import matmul
-from annealz.models.abstract import AbstractModel
 from annealz.models.contraction import Factors
+from annealz.models.layered import AbstractVisibleLayer
+from annealz.paths.geometric import GeometricPath
 
 _NAMES = ("weights", "hidden_bias", "visible_bias")
 
 
-class RBM(AbstractModel):
+class RBM(AbstractVisibleLayer):
     """A Bernoulli restricted Boltzmann machine.
 
     Parameters
@@ -54,8 +56,6 @@ class RBM(AbstractModel):
     hidden_bias: Float[Array, " hidden"]
     visible_bias: Float[Array, " visible"]
     visible_means: Float[Array, " visible"] | None
-
-    marginals: ClassVar[tuple[str, ...]] = ("visible", "hidden")
 
     def __init__(
         self,
@@ -145,10 +145,6 @@ class RBM(AbstractModel):
     def num_hidden(self) -> int:
         return self.weights.shape[0]
 
-    @property
-    def num_visible(self) -> int:
-        return self.weights.shape[1]
-
     def hidden_logits(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
         """logit p(h_i = 1 | v) = (W v + a)_i."""
         return matmul(v, self.weights.T) + self.hidden_bias
@@ -178,56 +174,36 @@ class RBM(AbstractModel):
             hasher.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
         return hasher.hexdigest()
 
-    # --- how it is annealed (imported late: what follows the model in the flow knows the model) ---
+    # --- how it is annealed ---
 
     def check(self) -> None:
         type(self).checked(self.weights, self.hidden_bias, self.visible_bias, self.visible_means)
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.choose import choose_base
-
-        return choose_base(self, base, data)
-
-    @property
-    def takes_data(self) -> bool:
-        return True
-
-    def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
-
-        return BernoulliBase.uniform(self.num_visible)
-
-    def named_bases(self):
-        from annealz.bases.choose import named_bases
-
-        return named_bases(self)
-
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase, check_units
-        from annealz.paths.geometric import GeometricPath
-        from annealz.paths.mixture import mixture_path
-
-        if isinstance(base, MixtureBase):
-            flat = GeometricPath(self.flat_base(), self, marginal)
-            if base.num_components > 1:
-                return mixture_path(base, flat, self.name)
-            check_units(base, flat.state_units, flat.num_units, self.name)
-            zeros = on_device(np.zeros(self.num_visible)), on_device(np.zeros(self.num_hidden))
-            is_visible = marginal == "visible"  # a product: the plain path, which is faster
-            logits = (base.logits[0], zeros[1]) if is_visible else (zeros[0], base.logits[0])
-            return GeometricPath(base, self, marginal, logits=logits)
-
+    def product_path(self, base: Any, marginal: str):
         return GeometricPath(base, self, marginal)
 
-    def kernel(self):
-        from annealz.kernels.gibbs import BlockGibbs
+    def mixture_path(self, base: MixtureBase, marginal: str):
+        if base.num_components > 1:
+            return super().mixture_path(base, marginal)
+        flat = GeometricPath(self.flat_base(), self, marginal)
+        check_units(base, flat.state_units, flat.num_units, self.name)
+        zeros = on_device(np.zeros(self.num_visible)), on_device(np.zeros(self.num_hidden))
+        is_visible = marginal == "visible"  # a product: the plain path, which is faster
+        logits = (base.logits[0], zeros[1]) if is_visible else (zeros[0], base.logits[0])
+        return GeometricPath(base, self, marginal, logits=logits)
 
-        return BlockGibbs()
+    # --- exact answers (`exact.py` knows the model) ---
 
     def exact_log_z_if_cheap(self) -> float | None:
         from annealz.models.exact import exact_log_z_if_cheap
 
         return exact_log_z_if_cheap(self)
+
+    def exact_log_z(self) -> float:
+        """log Z by enumeration of a layer, or by contraction."""
+        from annealz.models.exact import exact_log_z
+
+        return exact_log_z(self)
 
     def factors(self) -> Factors:
         """Visible units first, then hidden ones; weights of 0 couple nothing."""
@@ -278,17 +254,3 @@ def check_means(means: ArrayLike | None) -> None:
             f"visible_means must lie between 0 and 1, got {array[wrong][0]:g} ({int(wrong.sum())} of "
             f"{array.size}): they are means of units of 0 and 1."
         )
-
-
-def real_array(name: str, value) -> np.ndarray:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = array.astype(np.float32)
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"{name} must be finite in float32, got {int((~np.isfinite(array)).sum())} "
-            f"NaN or infinite of {array.size} values."
-        )
-    return array

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annealz.core.errors import InputError
-from annealz.models.abstract import AbstractModel
+from annealz.models.abstract import AbstractModel, visible_of
 from annealz.models.density import check_density
-from annealz.models.visible import visible_of
 from annealz.training.data.array import read_array
 from annealz.training.data.fasta import is_fasta, read_fasta
 from annealz.training.data.source import DataSource, check_rows
