@@ -258,6 +258,36 @@ class AbstractUnitModel(AbstractModel):
         return mixture_path(base, self.product_path(self.flat_base(), marginal), self.name)
 
 
+class AbstractEquivalent(AbstractModel):
+    """A model whose exact answers are those of another one, plus a constant of log p*; if there is one."""
+
+    @abc.abstractmethod
+    def equivalent(self) -> tuple[AbstractModel, float] | None:
+        """Return the other model, of the same states, and the constant."""
+
+    def exact_log_z_if_cheap(self) -> float | None:
+        if (pair := self.equivalent()) is None:
+            return super().exact_log_z_if_cheap()
+        log_z = pair[0].exact_log_z_if_cheap()
+        return None if log_z is None else log_z + pair[1]
+
+    def exact_log_z(self) -> float:
+        """log Z of the other model, plus the constant."""
+        pair = self.equivalent()
+        return super().exact_log_z() if pair is None else pair[0].exact_log_z() + pair[1]
+
+    @property
+    def has_exact_draws(self) -> bool:
+        pair = self.equivalent()
+        return super().has_exact_draws if pair is None else pair[0].has_exact_draws
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str | None = None) -> np.ndarray:
+        pair = self.equivalent()
+        if pair is None:
+            return super().exact_draws(num_draws, seed)
+        return pair[0].exact_draws(num_draws, seed, marginal or self.marginals[0])
+
+
 @eqx.filter_jit
 def log_density_at_end(path: Any, rows: Any) -> Array:
     """Return log p* of rows of states at the end of a path, as one program."""

@@ -18,13 +18,14 @@ import equinox as eqx
 import numpy as np
 
 from annealz.core.arrays import on_device
+from annealz.models.abstract import AbstractEquivalent
 from annealz.models.graph import AbstractGraphModel
 from annealz.models.ising import Ising
 
 _SHAPE = ("vartype", "linear", "quadratic", "offset")
 
 
-class BinaryQuadratic(AbstractGraphModel):
+class BinaryQuadratic(AbstractEquivalent, AbstractGraphModel):
     """An Ising model and a constant of log p*.
 
     Examples
@@ -67,19 +68,8 @@ class BinaryQuadratic(AbstractGraphModel):
     def kernel(self):
         return self.ising.kernel()
 
-    def exact_log_z_if_cheap(self) -> float | None:
-        log_z = self.ising.exact_log_z_if_cheap()
-        return None if log_z is None else log_z + self.constant
-
-    def exact_log_z(self) -> float:
-        return self.ising.exact_log_z() + self.constant
-
-    @property
-    def has_exact_draws(self) -> bool:
-        return self.ising.has_exact_draws
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        return self.ising.exact_draws(num_draws, seed)
+    def equivalent(self) -> tuple[Ising, float]:
+        return self.ising, self.constant
 
 
 def from_dimod(bqm: Any, beta: float = 1.0) -> BinaryQuadratic:

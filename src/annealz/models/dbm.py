@@ -15,16 +15,16 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.arrays import on_device, real_array
+from annealz.models.abstract import AbstractEquivalent
 from annealz.models.layered import AbstractVisibleLayer
 from annealz.models.rbm import RBM, check_means
 from annealz.paths.geometric import GeometricPath
 
 
-class DBM(AbstractVisibleLayer):
+class DBM(AbstractEquivalent, AbstractVisibleLayer):
     """A deep Boltzmann machine.
 
     Parameters
@@ -117,16 +117,5 @@ class DBM(AbstractVisibleLayer):
         logits = jnp.concatenate([base.logits, upper]), jnp.zeros(rbm.num_hidden)
         return GeometricPath(base, rbm, marginal, logits=logits)
 
-    def exact_log_z_if_cheap(self) -> float | None:
-        return self.as_rbm().exact_log_z_if_cheap()
-
-    def exact_log_z(self) -> float:
-        """log Z by enumerating the even or the odd layers, whichever have fewer units."""
-        return self.as_rbm().exact_log_z()
-
-    @property
-    def has_exact_draws(self) -> bool:
-        return self.as_rbm().has_exact_draws
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "hidden") -> np.ndarray:
-        return self.as_rbm().exact_draws(num_draws, seed, marginal)
+    def equivalent(self) -> tuple[RBM, float]:
+        return self.as_rbm(), 0.0

@@ -24,6 +24,7 @@ from annealz.core.products import matmul
 from annealz.kernels.clusters import Clusters
 from annealz.kernels.colours import ColourGibbs, graph_of
 from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.abstract import AbstractEquivalent
 from annealz.models.contraction import Factors
 from annealz.models.graph import AbstractIsing, two_layers
 from annealz.models.rbm import RBM
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from annealz.models.ising_lattice import SquareIsing
 
 
-class Ising(AbstractIsing):
+class Ising(AbstractEquivalent, AbstractIsing):
     """Spins coupled in pairs.
 
     Parameters
@@ -63,12 +64,9 @@ class Ising(AbstractIsing):
     def __init__(self, couplings: ArrayLike, fields: ArrayLike | None = None):
         self.couplings = on_device(check_couplings(couplings))
         number = self.couplings.shape[0]
-        given = np.zeros(number) if fields is None else real_array("fields", fields)
-        if given.shape != (number,):
-            raise ValueError(
-                f"fields must be a vector of {number} numbers, got shape {given.shape}."
-            )
-        self.fields = on_device(given)
+        self.fields = on_device(
+            np.zeros(number) if fields is None else _check_fields(fields, number)
+        )
 
     @classmethod
     def square(
@@ -129,11 +127,7 @@ class Ising(AbstractIsing):
 
     def check(self) -> None:
         check_couplings(self.couplings)
-        shape = real_array("fields", self.fields).shape
-        if shape != (len(self.couplings),):
-            raise ValueError(
-                f"fields must be a vector of {len(self.couplings)} numbers, got shape {shape}."
-            )
+        _check_fields(self.fields, len(self.couplings))
 
     def product_path(self, base: Any, marginal: str):
         layers = self.layers
@@ -169,28 +163,8 @@ class Ising(AbstractIsing):
         held += [((i, j), couplings[i, j] * np.outer(spins, spins)) for i, j in pairs]
         return (2,) * self.num_units, held
 
-    # --- exact answers: of two colours by the RBM ---
-
-    def exact_log_z_if_cheap(self) -> float | None:
-        if self.layers is None:
-            return super().exact_log_z_if_cheap()
-        log_z = self.as_rbm().exact_log_z_if_cheap()
-        return None if log_z is None else log_z + self.offset
-
-    def exact_log_z(self) -> float:
-        """log Z by enumeration, of one colour where there are two, or by contraction."""
-        if self.layers is None:
-            return super().exact_log_z()
-        return self.as_rbm().exact_log_z() + self.offset
-
-    @property
-    def has_exact_draws(self) -> bool:
-        return super().has_exact_draws if self.layers is None else self.as_rbm().has_exact_draws
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        if self.layers is None:
-            return super().exact_draws(num_draws, seed)
-        return self.as_rbm().exact_draws(num_draws, seed)
+    def equivalent(self) -> tuple[RBM, float] | None:
+        return None if self.layers is None else (self.as_rbm(), self.offset)
 
 
 def lattice_couplings(
@@ -221,6 +195,13 @@ def check_couplings(couplings: ArrayLike) -> np.ndarray:
         raise ValueError(
             "couplings must have zeros on the diagonal: no unit is coupled with itself."
         )
+    return array
+
+
+def _check_fields(fields: ArrayLike, number: int) -> np.ndarray:
+    array = real_array("fields", fields)
+    if array.shape != (number,):
+        raise ValueError(f"fields must be a vector of {number} numbers, got shape {array.shape}.")
     return array
 
 

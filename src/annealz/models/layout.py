@@ -6,7 +6,7 @@ The same code splits vectors of JAX and rows of NumPy.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Self
 
 import jax
@@ -74,13 +74,10 @@ class Layout:
             zip(self.names, map(np.asarray, self.structure.flatten_up_to(tree)), strict=True)
         )
 
-    def of_names(self, values: Mapping[str, Any]) -> Any:
-        return jax.tree.unflatten(self.structure, [values[name] for name in self.names])
-
     def parameters(self) -> Parameters:
         """The leaves as they are, by name."""
         return Parameters(
             self.names,
             lambda rows: self.by_name(self.split(np.asarray(rows))),
-            lambda values: self.join(self.of_names(values)),
+            lambda values: self.join(self.structure.unflatten(values[n] for n in self.names)),
         )

@@ -78,15 +78,9 @@ class Potts(AbstractPairModel):
             num_states = _states_of(checked, given)
         if num_states < 2:
             raise ValueError(f"num_states must be at least 2, got {num_states}.")
-        if checked.ndim == 4 and checked.shape[1] != num_states:
-            raise ValueError(
-                f"num_states must be that of the couplings, {checked.shape[1]}, got {num_states}: leave "
-                "it out."
-            )
         wanted = (checked.shape[0], num_states)
         given = np.zeros(wanted) if given is None else given
-        if given.shape != wanted:
-            raise ValueError(f"fields must be (units, states) = {wanted}, got shape {given.shape}.")
+        _check_sizes(checked, given, wanted)
         self.couplings, self.fields = on_device(checked), on_device(given)
         self.frequencies = None
         if frequencies is not None:
@@ -131,16 +125,11 @@ class Potts(AbstractPairModel):
         return couplings != 0 if couplings.ndim == 2 else (couplings != 0).any((1, 3))
 
     def check(self) -> None:
-        checked = _check_any(self.couplings)
-        shape = real_array("fields", self.fields).shape
-        if len(shape) != 2 or shape[0] != len(checked) or shape[1] < 2:
-            raise ValueError(
-                f"fields must be (units, states) of {len(checked)} units, got shape {shape}."
-            )
-        if checked.ndim == 4 and checked.shape[1] != shape[1]:
-            raise ValueError(
-                f"fields must be (units, states) = {checked.shape[:2]}, got shape {shape}."
-            )
+        checked, fields = _check_any(self.couplings), real_array("fields", self.fields)
+        shape = fields.shape
+        if len(shape) != 2 or shape[1] < 2:
+            raise ValueError(f"fields must be (units, states), got shape {shape}.")
+        _check_sizes(checked, fields, (len(checked), shape[1]))
         if self.frequencies is not None:
             _check_frequencies(self.frequencies, shape)
 
@@ -228,6 +217,17 @@ def _check_any(couplings: ArrayLike) -> np.ndarray:
             "belongs to the fields."
         )
     return array
+
+
+def _check_sizes(couplings: np.ndarray, fields: np.ndarray, wanted: tuple[int, int]) -> None:
+    """Refuse couplings and fields of other units or states."""
+    if couplings.ndim == 4 and couplings.shape[1] != wanted[1]:
+        raise ValueError(
+            f"num_states must be that of the couplings, {couplings.shape[1]}, got {wanted[1]}: leave it "
+            "out."
+        )
+    if fields.shape != wanted:
+        raise ValueError(f"fields must be (units, states) = {wanted}, got shape {fields.shape}.")
 
 
 def _states_of(couplings: np.ndarray, fields: np.ndarray | None) -> int:

@@ -68,14 +68,7 @@ class RBM(AbstractVisibleLayer):
         self.hidden_bias = on_device(hidden_bias)
         self.visible_bias = on_device(visible_bias)
         self.visible_means = None if visible_means is None else on_device(visible_means)
-        _check_shapes(
-            {
-                "weights": self.weights.shape,
-                "hidden_bias": self.hidden_bias.shape,
-                "visible_bias": self.visible_bias.shape,
-            }
-            | ({} if self.visible_means is None else {"visible_means": self.visible_means.shape})
-        )
+        self._check_shapes()
 
     @classmethod
     def checked(cls, weights, hidden_bias, visible_bias, visible_means=None) -> Self:
@@ -83,10 +76,9 @@ class RBM(AbstractVisibleLayer):
         arrays = {"weights": weights, "hidden_bias": hidden_bias, "visible_bias": visible_bias}
         if visible_means is not None:
             arrays["visible_means"] = visible_means
-        arrays = {name: real_array(name, array) for name, array in arrays.items()}
-        _check_shapes({name: array.shape for name, array in arrays.items()})
-        check_means(arrays.get("visible_means"))
-        return cls(**arrays)
+        model = cls(**{name: real_array(name, array) for name, array in arrays.items()})
+        check_means(model.visible_means)
+        return model
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> Self:
@@ -140,6 +132,19 @@ class RBM(AbstractVisibleLayer):
         if transpose:
             arrays["weights"] = arrays["weights"].T
         return cls.checked(**arrays)
+
+    def _check_shapes(self) -> None:
+        """Refuse what does not belong together."""
+        shape = self.weights.shape
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
+        for name, axis in (("hidden_bias", 0), ("visible_bias", 1), ("visible_means", 1)):
+            array = getattr(self, name)
+            if array is not None and array.shape != (shape[axis],):
+                raise ValueError(
+                    f"weights of shape {shape} (hidden, visible) need {name} of shape "
+                    f"({shape[axis]},), got shape {array.shape}."
+                )
 
     @property
     def num_hidden(self) -> int:
@@ -230,19 +235,6 @@ class RBM(AbstractVisibleLayer):
         from annealz.models.exact import exact_samples
 
         return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
-
-
-def _check_shapes(shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse what does not belong together."""
-    shape = shapes["weights"]
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
-    for name, axis in (("hidden_bias", 0), ("visible_bias", 1), ("visible_means", 1)):
-        if name in shapes and shapes[name] != (shape[axis],):
-            raise ValueError(
-                f"weights of shape {shape} (hidden, visible) need {name} of shape "
-                f"({shape[axis]},), got shape {shapes[name]}."
-            )
 
 
 def check_means(means: ArrayLike | None) -> None:
