@@ -30,6 +30,7 @@ from annealz.kernels.colours import ColourGibbs
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.contraction import (
     Factors,
+    Tables,
     absorbed,
     contracted_log_z,
     contracted_log_z_if_cheap,
@@ -287,9 +288,7 @@ class _Compiled(NamedTuple):
 
     allowed: np.ndarray  # (units, states)
     fields: np.ndarray  # (units, states), 0 where a state is not allowed
-    factors: list[
-        tuple[tuple[int, ...], np.ndarray]
-    ]  # of two and more variables, the largest entry 0
+    factors: Tables  # of two and more variables, the largest entry 0
     constant: float
     layers: tuple[np.ndarray, np.ndarray] | None
     """The variables of two colours, the fewer first, where the graph is an RBM."""
@@ -298,9 +297,7 @@ class _Compiled(NamedTuple):
 _recent = Recent(4)  # by digest: every question that a run asks needs it
 
 
-def _compile(
-    states: tuple[int, ...], factors: list[tuple[tuple[int, ...], np.ndarray]]
-) -> _Compiled:
+def _compile(states: tuple[int, ...], factors: Tables) -> _Compiled:
     most = max(states)
     allowed = np.arange(most) < np.array(states)[:, None]
     fields = np.zeros((len(states), most))
@@ -334,9 +331,7 @@ def _compile(
     return _Compiled(allowed, fields, held, constant, _layers(allowed, held))
 
 
-def _layers(
-    allowed: np.ndarray, factors: list[tuple[tuple[int, ...], np.ndarray]]
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _layers(allowed: np.ndarray, factors: Tables) -> tuple[np.ndarray, np.ndarray] | None:
     """Of variables of two states in positive pairs whose graph has two colours."""
     if allowed.shape[1] != 2 or not allowed.all() or not factors:
         return None
@@ -345,7 +340,7 @@ def _layers(
     return two_layers(_graph(len(allowed), factors))
 
 
-def _graph(number: int, factors: list[tuple[tuple[int, ...], np.ndarray]]) -> list[np.ndarray]:
+def _graph(number: int, factors: Tables) -> list[np.ndarray]:
     """Return the graph that joins variables with a common factor."""
     near = neighbours(number, [scope for scope, _ in factors])
     return [np.array(sorted(others), np.int64) for others in near]
@@ -361,9 +356,7 @@ def _inside(scope: tuple[int, ...], table: np.ndarray, allowed: np.ndarray) -> n
     return inside
 
 
-def _propagated(
-    allowed: np.ndarray, factors: list[tuple[tuple[int, ...], np.ndarray]]
-) -> np.ndarray:
+def _propagated(allowed: np.ndarray, factors: Tables) -> np.ndarray:
     """The states that no single factor excludes, given those of its other variables."""
     pending = [factor for factor in factors if (factor[1] == -np.inf).any()]
     allowed, is_changed = allowed.copy(), True

@@ -25,7 +25,7 @@ from annealz.kernels.clusters import Clusters
 from annealz.kernels.colours import ColourGibbs, graph_of
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.abstract import AbstractEquivalent
-from annealz.models.contraction import Factors
+from annealz.models.contraction import Factors, Tables
 from annealz.models.graph import AbstractIsing, two_layers
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
@@ -157,9 +157,7 @@ class Ising(AbstractEquivalent, AbstractIsing):
         fields = np.asarray(self.fields, np.float64)
         spins = np.array([-1.0, 1.0])
         pairs = np.argwhere(np.triu(couplings)).tolist()
-        held: list[tuple[tuple[int, ...], np.ndarray]] = [
-            ((i,), field * spins) for i, field in enumerate(fields.tolist())
-        ]
+        held: Tables = [((i,), field * spins) for i, field in enumerate(fields.tolist())]
         held += [((i, j), couplings[i, j] * np.outer(spins, spins)) for i, j in pairs]
         return (2,) * self.num_units, held
 

@@ -20,7 +20,7 @@ from annealz.io.fingerprint import fingerprint
 from annealz.kernels.clusters import Clusters
 from annealz.kernels.colours import ColourGibbs, graph_of
 from annealz.models.abstract import log_density_at_end
-from annealz.models.contraction import Factors
+from annealz.models.contraction import Factors, Tables
 from annealz.models.graph import AbstractPairModel
 from annealz.models.ising import check_couplings, lattice_couplings
 from annealz.paths.pair_tables import PairTablePath
@@ -146,9 +146,7 @@ class Potts(AbstractPairModel):
         """
         couplings = np.asarray(self.couplings, np.float64)
         fields = np.asarray(self.fields, np.float64)
-        parts: list[tuple[tuple[int, ...], np.ndarray]] = [
-            ((unit,), field) for unit, field in enumerate(fields)
-        ]
+        parts: Tables = [((unit,), field) for unit, field in enumerate(fields)]
         for i, j in np.argwhere(np.triu(self.is_coupled, 1)).tolist():
             is_full = couplings.ndim == 4
             table = couplings[i, :, j] if is_full else couplings[i, j] * np.eye(self.num_states)

@@ -9,7 +9,7 @@ Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import jax
@@ -18,11 +18,20 @@ from jaxtyping import Array, ArrayLike, Float
 
 from annealz.bases.mixture import MixtureBase, check_units
 from annealz.core.arrays import on_device, real_array
+from annealz.core.numerics import log_sum
 from annealz.core.products import matmul
-from annealz.models.contraction import Factors
+from annealz.models.contraction import (
+    Factors,
+    Tables,
+    contracted_log_z,
+    contracted_log_z_if_cheap,
+)
+from annealz.models.enumeration import MAX_UNITS
 from annealz.models.layered import AbstractVisibleLayer
 from annealz.paths.geometric import GeometricPath
 
+_CHEAP = 2**24  # terms of an exact sum that nobody waits for
+_SPARSE = 4  # weights per unit
 _NAMES = ("weights", "hidden_bias", "visible_bias")
 
 
@@ -197,18 +206,37 @@ class RBM(AbstractVisibleLayer):
         logits = (base.logits[0], zeros[1]) if is_visible else (zeros[0], base.logits[0])
         return GeometricPath(base, self, marginal, logits=logits)
 
-    # --- exact answers (`exact.py` knows the model) ---
+    # --- exact answers (`exact.py` enumerates a layer of the model) ---
+
+    @property
+    def has_exact_draws(self) -> bool:
+        """Whether a layer is small enough to enumerate."""
+        return min(self.num_hidden, self.num_visible) <= MAX_UNITS
+
+    @property
+    def _is_sparse(self) -> bool:
+        """Whether so few weights are there that an order of contraction may be cheaper than enumeration."""
+        units = self.num_hidden + self.num_visible
+        return int(np.count_nonzero(np.asarray(self.weights))) <= _SPARSE * units
 
     def exact_log_z_if_cheap(self) -> float | None:
-        from annealz.models.exact import exact_log_z_if_cheap
+        small, other = sorted((self.num_hidden, self.num_visible))
+        if self.has_exact_draws and 2**small * other <= _CHEAP:
+            return self.exact_log_z()
+        return contracted_log_z_if_cheap(self.factors()) if self._is_sparse else None
 
-        return exact_log_z_if_cheap(self)
-
-    def exact_log_z(self) -> float:
+    def exact_log_z(self, progress: Callable[[float], None] | None = None) -> float:
         """log Z by enumeration of a layer, or by contraction."""
-        from annealz.models.exact import exact_log_z
+        from annealz.models.exact import log_weights
 
-        return exact_log_z(self)
+        if not self.has_exact_draws and self._is_sparse:
+            return contracted_log_z(self.factors())
+        return log_sum(log_weights(self, progress))
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        from annealz.models.exact import exact_samples
+
+        return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
 
     def factors(self) -> Factors:
         """Visible units first, then hidden ones; weights of 0 couple nothing."""
@@ -217,24 +245,11 @@ class RBM(AbstractVisibleLayer):
             for array in (self.weights, self.hidden_bias, self.visible_bias)
         )
         biases = np.concatenate([visible_bias, hidden_bias])
-        held: list[tuple[tuple[int, ...], np.ndarray]] = [
-            ((i,), np.array([0.0, bias])) for i, bias in enumerate(biases.tolist())
-        ]
+        held: Tables = [((i,), np.array([0.0, bias])) for i, bias in enumerate(biases.tolist())]
         for hidden, visible in np.argwhere(weights).tolist():
             table = np.array([[0.0, 0.0], [0.0, weights[hidden, visible]]])
             held.append(((visible, self.num_visible + hidden), table))
         return (2,) * biases.size, held
-
-    @property
-    def has_exact_draws(self) -> bool:
-        from annealz.models.exact import is_enumerable
-
-        return is_enumerable(self)
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        from annealz.models.exact import exact_samples
-
-        return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
 
 
 def check_means(means: ArrayLike | None) -> None:
