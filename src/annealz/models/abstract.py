@@ -111,7 +111,10 @@ class AbstractModel(eqx.Module):
             return named[base]()
         rate = self.rate_base(data) if rates else None
         if rate is None and base != "auto":
-            words = "the base-rate base needs the training data or their means, and this model carries none"
+            words = (
+                "the base-rate base needs the training data, or their means or frequencies, and this "
+                "model carries none"
+            )
             others = " or ".join([*named][::-1])
             raise InputError("", words, remedy=f"give {{data}}, or choose the base {others}")
         return self.base() if rate is None else rate
