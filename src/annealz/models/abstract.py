@@ -8,7 +8,7 @@ must define its name, its base, its kernel, and its path or its `log_density`.
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -23,12 +23,10 @@ from annealz.core.errors import InputError
 from annealz.diagnostics.findings import Finding
 from annealz.io.fingerprint import fingerprint
 from annealz.kernels.abstract import AbstractKernel
+from annealz.models.contraction import Factors
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.mixture import mixture_path
 from annealz.paths.tempered import TemperedPath
-
-if TYPE_CHECKING:
-    from annealz.models.contraction import Factors
 
 
 class AbstractModel(eqx.Module):
@@ -188,7 +186,7 @@ class AbstractModel(eqx.Module):
             )
         return marginal
 
-    def factors(self) -> "Factors | None":
+    def factors(self) -> Factors | None:
         """The model as a factor graph, for exact contraction: the number of states of every variable, and
         factors as (scope, log table). None of what is not discrete.
         """

@@ -114,7 +114,9 @@ class Ising(AbstractEquivalent, AbstractIsing):
 
     def as_rbm(self) -> RBM:
         """The RBM of a graph of two colours, log Z of which is the model's less `offset`."""
-        visible, hidden = _need(self.layers)
+        if (layers := self.layers) is None:
+            raise ValueError("the units have no two colours, so that the model is not an RBM.")
+        visible, hidden = layers
         couplings, fields = np.asarray(self.couplings), np.asarray(self.fields)
         sums = np.asarray(self.couplings.sum(0))  # in JAX's order, which NumPy's is not
         biases = 2 * fields - 2 * sums
@@ -201,9 +203,3 @@ def _check_fields(fields: ArrayLike, number: int) -> np.ndarray:
     if array.shape != (number,):
         raise ValueError(f"fields must be a vector of {number} numbers, got shape {array.shape}.")
     return array
-
-
-def _need(layers):
-    if layers is None:
-        raise ValueError("the units have no two colours, so that the model is not an RBM.")
-    return layers

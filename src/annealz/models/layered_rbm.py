@@ -217,8 +217,8 @@ class LayeredRBM(AbstractLayered):
         """Return the base of data as the units are."""
         if data is not None and self.has_visible_spins:
             rows = real_array("data", data)
-            if not (np.abs(rows) == 1).all():
-                raise ValueError("data of spins must hold -1 and 1 only.")
+            if rows.ndim != 2 or not (np.abs(rows) == 1).all():
+                raise ValueError("data of spins must be rows that hold -1 and 1 only.")
             data = (rows + 1) / 2
         return super().rate_base(data)
 
