@@ -22,7 +22,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.bases.choose import choose_base
 from annealz.engine import run_program
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
@@ -118,7 +117,7 @@ def rows_of_rbms() -> list[dict]:
     choose = run_program.choose_fused
     for name, num_chains, num_steps in CASES:
         model, _ = load_binary(name)
-        path = GeometricPath(choose_base(model), model)
+        path = GeometricPath(model.choose_base(), model)
         latent, units = model.num_hidden, model.num_visible
         row = {"model": name, "chains": num_chains, "steps": num_steps}
         steps = {"fused": choose, "xla": lambda *_: None}

@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.models.exact_ising import square_ising_log_z
-from annealz.models.ising_lattice import SquareIsing
+from annealz.models.ising_lattice import SquareIsing, square_ising_log_z
 from contestants import Annealing, Bare, Program
 
 __all__ = ["EXACT", "NAME", "SIDE", "contestants"]

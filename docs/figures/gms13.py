@@ -12,7 +12,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import annealz
-from annealz.bases import choose_base
 
 NUM_STEPS = 2000
 OUT = Path(__file__).parents[1] / "images" / "gms13-knots.png"
@@ -27,7 +26,7 @@ def spins() -> annealz.GeometricPath:
 
 def digits() -> annealz.GeometricPath:
     model = annealz.load_model("mnist-pcd-20")
-    return annealz.GeometricPath(choose_base(model), model)
+    return annealz.GeometricPath(model.choose_base(), model)
 
 
 def main() -> None:

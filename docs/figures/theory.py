@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import annealz
-from annealz.bases import choose_base
 from annealz.testing import random_rbm
 
 NAME = "mnist-pcd-20"  # its log Z is known
@@ -26,7 +25,7 @@ PURPLE = "#CC79A7"  # all of Okabe and Ito
 def main() -> None:
     draw_path()
     model = annealz.load_model(NAME)
-    path = annealz.GeometricPath(choose_base(model), model)
+    path = annealz.GeometricPath(model.choose_base(), model)
     terrain = annealz.survey_mixing(path, annealz.BlockGibbs(), budget=500_000, seed=1)
     draw_terrain(terrain)
     runs = annealed(terrain)

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from matplotlib.figure import Figure
 
-from annealz.bases.choose import choose_base
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
@@ -50,7 +49,7 @@ def draw_filters(model: RBM, title: str) -> Figure:
 
 def draw_samples(model: RBM, title: str, seed: int = 0) -> Figure:
     """100 draws from the model, as probabilities of the pixels."""
-    path = GeometricPath(choose_base(model, "base-rate", None), model)
+    path = GeometricPath(model.choose_base("base-rate"), model)
     run = anneal(
         path,
         BlockGibbs(),

@@ -14,7 +14,6 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.status import Status
@@ -89,7 +88,7 @@ def _sweep_one(
     file: Path,
     report: Report | None,
 ) -> None:
-    path, kernel = GeometricPath(choose_base(model, base_name, None), model), BlockGibbs()
+    path, kernel = GeometricPath(model.choose_base(base_name), model), BlockGibbs()
     plan = _Plan(preset, path, kernel, derive_seed(preset.seed, name, base_name))
     results.set_curve("terrain", name, base_name, values=plan.terrain_curve())
     saved = time.monotonic()

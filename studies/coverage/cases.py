@@ -21,7 +21,6 @@ from collections.abc import Callable
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.gibbs import BlockGibbs
@@ -123,7 +122,7 @@ def _two_modes(coupling: float, logit: float) -> Target:
 
 def _packaged(name: str) -> Target:
     model, meta = load_binary(name)
-    return _rbm(model, choose_base(model, "auto"), meta["exact_log_z"])
+    return _rbm(model, model.choose_base("auto"), meta["exact_log_z"])
 
 
 def _gaussian(mean: float, scale: float, rho: float) -> Target:

@@ -11,7 +11,7 @@ from pathlib import Path
 import annealz
 from annealz.core.devices import device_name, platform
 from annealz.io.files import write_atomic
-from annealz.models.exact_ising import CRITICAL_COUPLING
+from annealz.models.ising_lattice import CRITICAL_COUPLING
 
 HERE = Path(__file__).parent
 SIDE, NUM_STEPS, NUM_SEEDS = 64, 1500, 20

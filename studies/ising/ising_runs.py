@@ -12,7 +12,7 @@ import numpy as np
 
 import annealz
 from annealz.io.files import write_atomic
-from annealz.models.exact_ising import CRITICAL_COUPLING
+from annealz.models.ising_lattice import CRITICAL_COUPLING
 
 HERE = Path(__file__).parent
 STEPS = {8: 500, 16: 1000, 32: 4000}

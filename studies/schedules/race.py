@@ -25,7 +25,6 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.io.archive import load_archive, save_archive
@@ -98,7 +97,7 @@ def wanted(models, steps) -> list[Key]:
 
 def make_path(model: str, base: str) -> GeometricPath:
     rbm, _ = load_binary(model)
-    return GeometricPath(choose_base(rbm, base, None), rbm)
+    return GeometricPath(rbm.choose_base(base), rbm)
 
 
 def pilot_of(key: Key) -> tuple[int, float]:

@@ -23,13 +23,12 @@ import numpy as np
 from annealz.models.abstract import AbstractModel
 from annealz.models.dbm import DBM
 from annealz.models.exact import exact_log_z
-from annealz.models.exact_ising import CRITICAL_COUPLING
 from annealz.models.formats.load import load_binary
-from annealz.models.gaussian_rbm import GaussianRBM
 from annealz.models.ising import Ising
+from annealz.models.ising_lattice import CRITICAL_COUPLING
+from annealz.models.layered import GaussianRBM, SoftmaxRBM
 from annealz.models.potts import Potts
 from annealz.models.rbm import RBM
-from annealz.models.softmax_rbm import SoftmaxRBM
 from trust_exact import equal_log_z, ising_strip_log_z, potts_strip_log_z
 from trust_uai import read_uai
 

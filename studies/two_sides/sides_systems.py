@@ -16,7 +16,6 @@ import functools
 import numpy as np
 
 from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.choose import choose_base
 from annealz.core.random import derive_seed
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z, exact_samples
@@ -81,7 +80,7 @@ def system(name: str) -> System:
     kind, *rest = name.split()
     if kind.startswith("mnist"):
         model, meta = load_binary(name)
-        return System(name, model, choose_base(model, "base-rate"), meta["exact_log_z"])
+        return System(name, model, model.choose_base("base-rate"), meta["exact_log_z"])
     if kind == "spins":
         model, log_z = independent_spins([0.5], np.linspace(-3, 2, 12))
         return System(name, model, BernoulliBase.uniform(12), log_z)
@@ -93,7 +92,7 @@ def system(name: str) -> System:
     elif kind == "rbm":
         hidden, visible = map(int, rest[0].split("x"))
         model = random_rbm(hidden, visible, scale=float(rest[1]), seed=1)
-        base = choose_base(model, "visible-bias")
+        base = model.choose_base("visible-bias")
     else:
         raise ValueError(f"unknown system {name!r}.")
     return System(name, model, base, exact_log_z(model))

@@ -8,7 +8,6 @@ import pytest
 import race
 import standings
 import verdicts
-from annealz.bases.choose import choose_base
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
@@ -27,7 +26,7 @@ FOLDER = ROOT / "studies" / "schedules"
 def path() -> GeometricPath:
     generator = np.random.default_rng(0)
     rbm = RBM(generator.normal(size=(4, 6)), generator.normal(size=4), generator.normal(size=6))
-    return GeometricPath(choose_base(rbm, "uniform", None), rbm)
+    return GeometricPath(rbm.choose_base("uniform"), rbm)
 
 
 class TestBatch:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.bases import choose_base
 from annealz.core.random import Stream
 from annealz.kernels import BlockGibbs
 
@@ -55,7 +54,7 @@ def _increments(model, base, betas, states) -> np.ndarray:
 )
 def test_log_weights_hold_to_a_thousandth(num_steps: int, num_chains: int):
     model = annealz.load_model("mnist-cd25-20")
-    base = choose_base(model)
+    base = model.choose_base()
     path, kernel, schedule = (
         annealz.GeometricPath(base, model),
         BlockGibbs(),

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from annealz.bases.abstract import AbstractBase as AbstractBase
     from annealz.bases.bernoulli import BernoulliBase as BernoulliBase
     from annealz.bases.categorical import CategoricalBase as CategoricalBase
-    from annealz.bases.choose import choose_base as choose_base
     from annealz.bases.gaussian import GaussianBase as GaussianBase
     from annealz.bases.gaussian_mixture import GaussianMixtureBase as GaussianMixtureBase
     from annealz.bases.mixture import MixtureBase as MixtureBase

@@ -27,6 +27,21 @@ def on_device(values: Any, dtype: Any = np.float32) -> jax.Array:
         return jax.device_put(np.array(values, dtype))
 
 
+def real_array(name: str, value: Any) -> np.ndarray:
+    """Return finite real numbers in float32; a ValueError with this name where they are not."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = array.astype(np.float32)
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"{name} must be finite in float32, got {int((~np.isfinite(array)).sum())} "
+            f"NaN or infinite of {array.size} values."
+        )
+    return array
+
+
 def indices(number: int) -> jax.Array:
     """Return 0, 1, ..., number - 1."""
     return on_device(np.arange(number), np.int32)

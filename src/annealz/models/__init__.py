@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from annealz.models.exact import exact_log_z as exact_log_z
     from annealz.models.exact import exact_marginals as exact_marginals
     from annealz.models.exact import exact_samples as exact_samples
-    from annealz.models.exact_ising import CRITICAL_COUPLING as CRITICAL_COUPLING
-    from annealz.models.exact_ising import square_ising_log_z as square_ising_log_z
     from annealz.models.factor_graph import FactorGraph as FactorGraph
-    from annealz.models.gaussian_rbm import GaussianRBM as GaussianRBM
     from annealz.models.ising import Ising as Ising
+    from annealz.models.ising_lattice import CRITICAL_COUPLING as CRITICAL_COUPLING
     from annealz.models.ising_lattice import SquareIsing as SquareIsing
+    from annealz.models.ising_lattice import square_ising_log_z as square_ising_log_z
+    from annealz.models.layered import GaussianRBM as GaussianRBM
+    from annealz.models.layered import SoftmaxRBM as SoftmaxRBM
     from annealz.models.layered_rbm import LayeredRBM as LayeredRBM
     from annealz.models.log_density import LogDensity as LogDensity
     from annealz.models.potts import Potts as Potts
     from annealz.models.rbm import RBM as RBM
-    from annealz.models.softmax_rbm import SoftmaxRBM as SoftmaxRBM
 else:
     __getattr__ = later(__name__, listed_imports(__file__))

@@ -18,13 +18,14 @@ import equinox as eqx
 import numpy as np
 
 from annealz.core.arrays import on_device
-from annealz.models.abstract import AbstractModel
+from annealz.models.abstract import AbstractEquivalent
+from annealz.models.graph import AbstractGraphModel
 from annealz.models.ising import Ising
 
 _SHAPE = ("vartype", "linear", "quadratic", "offset")
 
 
-class BinaryQuadratic(AbstractModel):
+class BinaryQuadratic(AbstractEquivalent, AbstractGraphModel):
     """An Ising model and a constant of log p*.
 
     Examples
@@ -53,42 +54,22 @@ class BinaryQuadratic(AbstractModel):
     def name(self) -> str:
         return f"quadratic-{self.num_units}"
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        return self.ising.choose_base(base, data)
-
     def flat_base(self):
         return self.ising.flat_base()
 
-    def named_bases(self):
-        return self.ising.named_bases()
+    def fields_base(self):
+        return self.ising.fields_base()
 
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.paths.mixture import mixture_path
-
-        if isinstance(base, MixtureBase):
-            return mixture_path(base, self.path(self.flat_base()), self.name)
+    def product_path(self, base: Any, marginal: str):
         path: Any = self.ising.path(base)
-        return eqx.tree_at(
-            lambda one: one.offset, path, on_device(np.float64(path.offset) + self.constant)
-        )
+        offset = on_device(np.float64(path.offset) + self.constant)
+        return eqx.tree_at(lambda one: one.offset, path, offset)
 
     def kernel(self):
         return self.ising.kernel()
 
-    def exact_log_z_if_cheap(self) -> float | None:
-        log_z = self.ising.exact_log_z_if_cheap()
-        return None if log_z is None else log_z + self.constant
-
-    def exact_log_z(self) -> float:
-        return self.ising.exact_log_z() + self.constant
-
-    @property
-    def has_exact_draws(self) -> bool:
-        return self.ising.has_exact_draws
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        return self.ising.exact_draws(num_draws, seed)
+    def equivalent(self) -> tuple[Ising, float]:
+        return self.ising, self.constant
 
 
 def from_dimod(bqm: Any, beta: float = 1.0) -> BinaryQuadratic:

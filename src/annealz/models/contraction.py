@@ -11,7 +11,7 @@ more than 150 decades the contraction is repeated with logarithms, so that nothi
 import dataclasses
 import heapq
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -19,8 +19,10 @@ import numpy as np
 from annealz.io.reading import size_text
 
 Scope: TypeAlias = tuple[int, ...]
-Factors: TypeAlias = tuple[tuple[int, ...], list[tuple[Scope, np.ndarray]]]
-"""The number of states of every variable, and factors as (scope, log table)."""
+Tables: TypeAlias = list[tuple[Scope, np.ndarray]]
+"""Factors, as (scope, log table)."""
+Factors: TypeAlias = tuple[tuple[int, ...], Tables]
+"""The number of states of every variable, and the factors."""
 
 MAX_BYTES, MAX_PRODUCTS = 2 * 2**30, 2.0**37
 _CHEAP_BYTES, _CHEAP_PRODUCTS = 64 * 2**20, 2.0**25  # about a second
@@ -110,10 +112,10 @@ def contracted_log_z_if_cheap(factors: Factors | None) -> float | None:
     return contract(num_states, tables, plan)
 
 
-def absorbed(factors: Iterable[tuple[Scope, np.ndarray]]) -> list[tuple[Scope, np.ndarray]]:
+def absorbed(factors: Tables) -> Tables:
     """The same product with every factor multiplied into one that has all of its variables."""
     ordered = sorted(factors, key=lambda factor: -len(factor[0]))
-    kept: list[tuple[Scope, np.ndarray]] = []
+    kept: Tables = []
     holders: dict[int, list[int]] = {}
     for scope, table in ordered:
         homes = [set(holders.get(v, ())) for v in scope]
@@ -145,9 +147,7 @@ def plan_contraction(
     return best
 
 
-def contract(
-    num_states: Sequence[int], tables: Sequence[tuple[Scope, np.ndarray]], plan: Plan
-) -> float:
+def contract(num_states: Sequence[int], tables: Tables, plan: Plan) -> float:
     """log Z by this plan, which was made for these scopes; -inf where every state has a zero factor."""
     try:
         return _run(_Scaled(tables), tables, plan, num_states)
@@ -327,7 +327,7 @@ class _OutOfRange(Exception):
 class _Scaled:
     """Tables as numbers, the largest of each 1, and the logarithm of what was divided by."""
 
-    def __init__(self, tables: Sequence[tuple[Scope, np.ndarray]]):
+    def __init__(self, tables: Tables):
         self.log_scale = 0.0
         self.tables = {i: self._scaled_log(table) for i, (_, table) in enumerate(tables)}
 
@@ -370,7 +370,7 @@ class _Scaled:
 class _Logarithms:
     """Tables as logarithms."""
 
-    def __init__(self, tables: Sequence[tuple[Scope, np.ndarray]]):
+    def __init__(self, tables: Tables):
         self.tables = {i: np.asarray(table, np.float64) for i, (_, table) in enumerate(tables)}
 
     def summed(self, table: np.ndarray, axes: Scope) -> np.ndarray:
@@ -401,10 +401,7 @@ def _highest(table: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _run(
-    held: _Scaled | _Logarithms,
-    tables: Sequence[tuple[Scope, np.ndarray]],
-    plan: Plan,
-    num_states: Sequence[int],
+    held: _Scaled | _Logarithms, tables: Tables, plan: Plan, num_states: Sequence[int]
 ) -> float:
     scopes = [scope for scope, _ in tables]
     where = dict(enumerate(scopes))

@@ -15,15 +15,16 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.core.arrays import on_device
-from annealz.models.abstract import AbstractModel
-from annealz.models.rbm import RBM, check_means, real_array
+from annealz.core.arrays import on_device, real_array
+from annealz.models.abstract import AbstractEquivalent
+from annealz.models.layered import AbstractVisibleLayer
+from annealz.models.rbm import RBM, check_means
+from annealz.paths.geometric import GeometricPath
 
 
-class DBM(AbstractModel):
+class DBM(AbstractEquivalent, AbstractVisibleLayer):
     """A deep Boltzmann machine.
 
     Parameters
@@ -86,11 +87,7 @@ class DBM(AbstractModel):
         check_means(self.visible_means)
 
     @property
-    def num_visible(self) -> int:
-        return self.visible_bias.shape[0]
-
-    @property
-    def visible_bias(self) -> Float[Array, " visible"]:
+    def visible_bias(self) -> Float[Array, " visible"]:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.biases[0]
 
     @property
@@ -113,58 +110,12 @@ class DBM(AbstractModel):
             return self.weights[odd].T
         return jnp.zeros((len(self.biases[odd]), len(self.biases[even])))
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.choose import choose_base
-
-        return choose_base(self, base, data)
-
-    @property
-    def takes_data(self) -> bool:
-        return True
-
-    def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
-
-        return BernoulliBase.uniform(self.num_visible)
-
-    def named_bases(self):
-        from annealz.bases.choose import named_bases
-
-        return named_bases(self)
-
-    def path(self, base, marginal: str = "hidden"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.paths.geometric import GeometricPath
-        from annealz.paths.mixture import mixture_path
-
-        if isinstance(base, MixtureBase):
-            return mixture_path(base, self.path(self.flat_base(), marginal), self.name)
-        if base.num_units != self.num_visible:
-            raise ValueError(
-                f"the base has {base.num_units} units and the model {self.num_visible} visible units."
-            )
+    def product_path(self, base: Any, marginal: str):
+        self.check_base(base)
         rbm = self.as_rbm()
         upper = jnp.zeros(rbm.num_visible - self.num_visible)
         logits = jnp.concatenate([base.logits, upper]), jnp.zeros(rbm.num_hidden)
         return GeometricPath(base, rbm, marginal, logits=logits)
 
-    def kernel(self):
-        from annealz.kernels.gibbs import BlockGibbs
-
-        return BlockGibbs()
-
-    def exact_log_z_if_cheap(self) -> float | None:
-        return self.as_rbm().exact_log_z_if_cheap()
-
-    def exact_log_z(self) -> float:
-        """log Z by enumerating the even or the odd layers, whichever have fewer units."""
-        from annealz.models.exact import exact_log_z
-
-        return exact_log_z(self.as_rbm())
-
-    @property
-    def has_exact_draws(self) -> bool:
-        return self.as_rbm().has_exact_draws
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "hidden") -> np.ndarray:
-        return self.as_rbm().exact_draws(num_draws, seed, marginal)
+    def equivalent(self) -> tuple[RBM, float]:
+        return self.as_rbm(), 0.0

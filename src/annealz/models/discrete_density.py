@@ -12,8 +12,8 @@ Up to some 65,000 states are enumerated. The digest is that of the program that 
 """
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -21,25 +21,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.categorical import CategoricalBase
+from annealz.bases.mixture import MixtureBase, check_units
 from annealz.core.failures import user_errors
-from annealz.core.numerics import log_sum
-from annealz.core.random import check_seed
 from annealz.core.units import BernoulliUnits, SoftmaxUnits
-from annealz.core.weights import draw_independent
 from annealz.io.fingerprint import program_digest
+from annealz.models.abstract import AbstractUnitModel
+from annealz.models.enumeration import Enumeration
 from annealz.models.functions import AbstractFunction, JaxFunction
 from annealz.models.host_function import as_function
 from annealz.models.layout import StateLayout
 from annealz.models.log_density import AbstractDensity, check_dtype
+from annealz.paths.discrete import DiscretePath
 
 _NUM_LOOKED_AT = 64
-_CHEAP, _CHEAP_ON_HOST, _MOST = 2**16, 2**12, 2**26  # states
+_CHEAP, _CHEAP_ON_HOST = 2**16, 2**12  # states
 _ROWS = 2**12  # evaluated at a time
 _WHOLE_SWEEP = 64  # evaluations, up to which a sweep updates every unit
 _PROPOSALS = 16
 
 
-class DiscreteDensity(AbstractDensity):
+class DiscreteDensity(AbstractDensity, AbstractUnitModel):
     """An unnormalised distribution over units of several states each.
 
     Parameters
@@ -69,6 +72,8 @@ class DiscreteDensity(AbstractDensity):
     >>> abs(estimate.log_z - annealz.exact_log_z(model)) < 5 * estimate.std_err
     True
     """
+
+    takes_data: ClassVar[bool] = True
 
     relaxed: AbstractFunction | None
     """The same of real numbers, for gradients."""
@@ -177,39 +182,21 @@ class DiscreteDensity(AbstractDensity):
             f"fn of {self.name} has no gradient in its states, which this kernel needs: {remedy}."
         )
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        """Return the base of this name, or the one given; `data`, rows of states, give the base rate."""
-        from annealz.bases.bernoulli import BernoulliBase
-        from annealz.bases.categorical import CategoricalBase
-        from annealz.bases.choose import choose_named
-
-        is_binary = self.num_states == 2
-        if data is not None and isinstance(base, str) and base in ("auto", "base-rate"):
-            array = np.asarray(data)
-            if array.ndim != 2 or array.shape[1] != self.num_units:
-                raise ValueError(
-                    f"data of {self.name} must be states of shape (rows, {self.num_units}), got "
-                    f"{array.shape}."
-                )
-            if is_binary:
-                return BernoulliBase.from_data(array)
-            return CategoricalBase.from_data(array, self.num_states)
-        kind = BernoulliBase if is_binary else CategoricalBase
-        chosen = choose_named({"uniform": self.flat_base}, base, data, kind, self.num_units)
-        if isinstance(chosen, CategoricalBase) and chosen.num_states != self.num_states:
+    def rate_base(self, data: Any = None):
+        """Return the base of rows of states."""
+        if data is None:
+            return None
+        array = np.asarray(data)
+        if array.ndim != 2 or array.shape[1] != self.num_units:
             raise ValueError(
-                f"the base has {chosen.num_states} states and the model {self.num_states}."
+                f"data of {self.name} must be states of shape (rows, {self.num_units}), got "
+                f"{array.shape}."
             )
-        return chosen
-
-    @property
-    def takes_data(self) -> bool:
-        return True
+        if self.num_states == 2:
+            return BernoulliBase.from_data(array)
+        return CategoricalBase.from_data(array, self.num_states)
 
     def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
-        from annealz.bases.categorical import CategoricalBase
-
         if self.num_states == 2:
             return BernoulliBase.uniform(self.num_units)
         return CategoricalBase.uniform(self.num_units, self.num_states)
@@ -217,14 +204,12 @@ class DiscreteDensity(AbstractDensity):
     def named_bases(self):
         return {"uniform": self.flat_base}
 
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase, check_units
-        from annealz.paths.discrete import DiscretePath
+    def product_path(self, base: Any, marginal: str):
+        return DiscretePath(base, self)
 
-        self.check_marginal(marginal)
-        if isinstance(base, MixtureBase):
-            fields = self.num_units * (1 if self.num_states == 2 else self.num_states)
-            check_units(base, self.units, fields, self.name)
+    def mixture_path(self, base: MixtureBase, marginal: str):
+        fields = self.num_units * (1 if self.num_states == 2 else self.num_states)
+        check_units(base, self.units, fields, self.name)
         return DiscretePath(base, self)
 
     def kernel(self):
@@ -260,7 +245,7 @@ class DiscreteDensity(AbstractDensity):
     @user_errors()
     def exact_log_z(self) -> float:
         """Return log Z by enumeration, of up to 67 million states."""
-        return log_sum(np.array([log_sum(values) for _, values in self._tables()]))
+        return self._enumeration().log_sum()
 
     @property
     def has_exact_draws(self) -> bool:
@@ -268,25 +253,10 @@ class DiscreteDensity(AbstractDensity):
         return self.num_configurations <= most
 
     def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        values = np.concatenate([values for _, values in self._tables()])
-        generator = np.random.default_rng(check_seed(seed))
-        chosen = draw_independent(np.exp(values - values.max()), generator, num_draws)
-        return self._states(chosen).astype(np.float32)
+        return self._enumeration().draw(num_draws, seed)
 
-    def _tables(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (first state, fn) of consecutive states."""
-        count = self.num_configurations
-        if count > _MOST:
-            raise ValueError(
-                f"exact enumeration takes at most {_MOST:,} states, and {self.num_units} units of "
-                f"{self.num_states} have {float(count):.1e}."
-            )
-        for first in range(0, count, _ROWS):
-            yield first, self._values(self._states(np.arange(first, min(first + _ROWS, count))))
-
-    def _states(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the states of these numbers, unit i the digit of q^i."""
-        return numbers[:, None] // self.num_states ** np.arange(self.num_units) % self.num_states
+    def _enumeration(self) -> Enumeration:
+        return Enumeration(self.num_units, self.num_states, self._values, _ROWS)
 
     @user_errors()
     def _values(self, rows: np.ndarray) -> np.ndarray:

@@ -22,12 +22,9 @@ from annealz.core.numerics import log_sum
 from annealz.core.random import check_seed
 from annealz.core.weights import draw_independent
 from annealz.models.abstract import AbstractModel
-from annealz.models.contraction import contracted_log_z, contracted_log_z_if_cheap
+from annealz.models.enumeration import MAX_UNITS, digits
 from annealz.models.rbm import RBM
 
-MAX_UNITS = 25
-_CHEAP = 2**24  # terms of an exact sum that nobody waits for
-_SPARSE = 4  # weights per unit
 _TILE = 2**20  # fields held at a time, a worker
 _GROUP = 1000
 
@@ -45,41 +42,13 @@ def exact_log_z(model: AbstractModel, progress: Progress | None = None) -> float
     >>> round(annealz.exact_log_z(free), 4)  # 5 log 2
     3.4657
     """
-    if not isinstance(model, RBM):
-        return model.exact_log_z()
-    if not is_enumerable(model) and _is_sparse(model):
-        return contracted_log_z(model.factors())
-    return log_sum(_log_weights(model, progress))
-
-
-def is_enumerable(model: RBM) -> bool:
-    """Whether a layer is small enough to enumerate."""
-    return min(model.num_hidden, model.num_visible) <= MAX_UNITS
-
-
-def exact_log_z_if_cheap(model: RBM) -> float | None:
-    """log Z of a model so small, or of so few weights, that summing it takes no time, else None."""
-    small, other = sorted((model.num_hidden, model.num_visible))
-    if is_enumerable(model) and 2**small * other <= _CHEAP:
-        return exact_log_z(model)
-    return contracted_log_z_if_cheap(model.factors()) if _is_sparse(model) else None
-
-
-def _is_sparse(model: RBM) -> bool:
-    """Whether so few weights are there that an order of contraction may be cheaper than enumeration."""
-    units = model.num_hidden + model.num_visible
-    return int(np.count_nonzero(np.asarray(model.weights))) <= _SPARSE * units
-
-
-def states_of(numbers: np.ndarray, num_units: int) -> np.ndarray:
-    """The states of these numbers, float64 (states, units); unit i is bit i."""
-    return (numbers[:, None] >> np.arange(num_units) & 1).astype(np.float64)
+    return model.exact_log_z(progress) if isinstance(model, RBM) else model.exact_log_z()
 
 
 def log_probabilities(model: RBM, progress: Progress | None = None) -> np.ndarray:
     """log p(s) of every state of the smaller layer, in the order of its bits."""
-    log_weights = _log_weights(model, progress)
-    return log_weights - log_sum(log_weights)
+    values = log_weights(model, progress)
+    return values - log_sum(values)
 
 
 def exact_marginals(model: RBM, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +97,7 @@ def exact_samples(
     layers = _Layers(model)
     generator = np.random.default_rng(check_seed(seed))
     states = draw_independent(np.exp(log_probabilities(model, progress)), generator, num_samples)
-    small = states_of(states, layers.num_small).astype(np.float32)
+    small = digits(states, layers.num_small, 2).astype(np.float32)
     other = np.empty((num_samples, layers.num_other), np.float32)
     rows = max(1, _TILE // layers.num_other)
     for start in range(0, num_samples, rows):
@@ -167,11 +136,11 @@ class _Layers:
     def states(self, start: int) -> np.ndarray:
         """States start .. start + tile_size - 1 as float64 bits (tile, small)."""
         numbers = np.arange(start, start + self.tile_size)
-        return states_of(numbers, self.num_small)
+        return digits(numbers, self.num_small, 2).astype(np.float64)
 
     def fields(self, tile: int) -> np.ndarray:
         """f = d + W^T s of the states of a tile: (tile, other)."""
-        high = states_of(np.array([tile * self.tile_size]), self.num_small)[0]
+        high = digits(np.array([tile * self.tile_size]), self.num_small, 2)[0].astype(np.float64)
         return self._table + (self.other_bias + high @ self.weights)
 
     def log_weights(self, tile: int) -> np.ndarray:
@@ -188,7 +157,8 @@ class _Layers:
         return total
 
 
-def _log_weights(model: RBM, progress: Progress | None) -> np.ndarray:
+def log_weights(model: RBM, progress: Progress | None = None) -> np.ndarray:
+    """log p*(s) of every state of the smaller layer, in the order of its bits."""
     layers = _Layers(model)
     out = np.empty(2**layers.num_small)
     for tile, values in enumerate(_map(layers.log_weights, layers.num_tiles, progress)):

@@ -20,19 +20,33 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.bases.categorical import CategoricalBase
 from annealz.core.arrays import on_device
+from annealz.core.mixed_units import NEVER
+from annealz.core.programs import Recent
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.models.abstract import AbstractModel
-from annealz.models.contraction import Factors, absorbed, neighbours
+from annealz.kernels.colours import ColourGibbs
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.contraction import (
+    Factors,
+    Tables,
+    absorbed,
+    contracted_log_z,
+    contracted_log_z_if_cheap,
+    neighbours,
+)
+from annealz.models.graph import AbstractGraphModel, two_layers
 from annealz.models.rbm import RBM
+from annealz.paths.factors import FactorPath, FactorTables
+from annealz.paths.geometric import GeometricPath
 
-_MOST_RECENT = 4
 _MOST_LOOKED_AT, _FEW_BLOCKED = 500, 0.01
 _MOST_STATES = 256 * 256
 _MOST_ENTRIES = 2**30  # places are 32-bit numbers
 
 
-class FactorGraph(AbstractModel):
+class FactorGraph(AbstractGraphModel):
     """Discrete variables with factors between them.
 
     Parameters
@@ -173,46 +187,19 @@ class FactorGraph(AbstractModel):
             raise ValueError("tables must hold logarithms of finite numbers.")
         self._compiled()
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.bernoulli import BernoulliBase
-        from annealz.bases.categorical import CategoricalBase
-        from annealz.bases.choose import choose_named
-
-        options = {"uniform": self.flat_base, "fields": self._fields_base}
-        kind = CategoricalBase if self._compiled().layers is None else BernoulliBase
-        return choose_named(options, base, data, kind, self.num_units)
-
     def flat_base(self):
         return self._base(np.zeros_like(self._compiled().fields), "uniform")
 
-    def _fields_base(self):
+    def fields_base(self):
         return self._base(self._compiled().fields, "fields")
 
     def _base(self, logits: np.ndarray, name: str):
-        from annealz.bases.bernoulli import BernoulliBase
-        from annealz.bases.categorical import CategoricalBase
-        from annealz.core.mixed_units import NEVER
-
         held = self._compiled()
         if held.layers is not None:
             return BernoulliBase.from_logits(logits[:, 1] - logits[:, 0], name)
         return CategoricalBase.from_logits(np.where(held.allowed, logits, NEVER), name)
 
-    def named_bases(self):
-        held = self._compiled()
-        bases = {"uniform": self.flat_base}
-        if np.ptp(np.where(held.allowed, held.fields, 0.0)) > 0:
-            bases["fields"] = self._fields_base
-        return bases
-
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.paths.factors import FactorPath, FactorTables
-        from annealz.paths.geometric import GeometricPath
-        from annealz.paths.mixture import mixture_path
-
-        if isinstance(base, MixtureBase):
-            return mixture_path(base, self.path(self.flat_base()), self.name)
+    def product_path(self, base: Any, marginal: str):
         held = self._compiled()
         if held.layers is not None:
             rbm, offset = self._as_rbm()
@@ -226,9 +213,6 @@ class FactorGraph(AbstractModel):
         return FactorPath(base, base.logits, held.fields, tables, held.allowed, held.constant)
 
     def kernel(self):
-        from annealz.kernels.colours import ColourGibbs
-        from annealz.kernels.gibbs import BlockGibbs
-
         held = self._compiled()
         if held.layers is not None:
             return BlockGibbs()
@@ -258,14 +242,10 @@ class FactorGraph(AbstractModel):
         return rbm, float(offset)
 
     def exact_log_z_if_cheap(self) -> float | None:
-        from annealz.models.contraction import contracted_log_z_if_cheap
-
         return contracted_log_z_if_cheap(self._reduced())
 
     def exact_log_z(self) -> float:
         """log Z by contraction."""
-        from annealz.models.contraction import contracted_log_z
-
         return contracted_log_z(self._reduced())
 
     def _reduced(self) -> Factors:
@@ -300,12 +280,7 @@ class FactorGraph(AbstractModel):
         return (Finding.of(Kind.BLOCKED_MOVES, share=100 * share),) if share > _FEW_BLOCKED else ()
 
     def _compiled(self) -> "_Compiled":
-        key = self.digest
-        if key not in _RECENT:
-            while len(_RECENT) >= _MOST_RECENT:
-                _RECENT.pop(next(iter(_RECENT)))
-            _RECENT[key] = _compile(*self.factors())
-        return _RECENT[key]
+        return _recent.get((self.digest,), lambda: _compile(*self.factors()))
 
 
 class _Compiled(NamedTuple):
@@ -313,20 +288,16 @@ class _Compiled(NamedTuple):
 
     allowed: np.ndarray  # (units, states)
     fields: np.ndarray  # (units, states), 0 where a state is not allowed
-    factors: list[
-        tuple[tuple[int, ...], np.ndarray]
-    ]  # of two and more variables, the largest entry 0
+    factors: Tables  # of two and more variables, the largest entry 0
     constant: float
     layers: tuple[np.ndarray, np.ndarray] | None
     """The variables of two colours, the fewer first, where the graph is an RBM."""
 
 
-_RECENT: dict[str, _Compiled] = {}  # by digest: every question that a run asks needs it
+_recent = Recent(4)  # by digest: every question that a run asks needs it
 
 
-def _compile(
-    states: tuple[int, ...], factors: list[tuple[tuple[int, ...], np.ndarray]]
-) -> _Compiled:
+def _compile(states: tuple[int, ...], factors: Tables) -> _Compiled:
     most = max(states)
     allowed = np.arange(most) < np.array(states)[:, None]
     fields = np.zeros((len(states), most))
@@ -360,24 +331,16 @@ def _compile(
     return _Compiled(allowed, fields, held, constant, _layers(allowed, held))
 
 
-def _layers(
-    allowed: np.ndarray, factors: list[tuple[tuple[int, ...], np.ndarray]]
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _layers(allowed: np.ndarray, factors: Tables) -> tuple[np.ndarray, np.ndarray] | None:
     """Of variables of two states in positive pairs whose graph has two colours."""
-    from annealz.kernels.colours import two_colours
-
     if allowed.shape[1] != 2 or not allowed.all() or not factors:
         return None
     if any(len(scope) > 2 or (table == -np.inf).any() for scope, table in factors):
         return None
-    colours = two_colours(_graph(len(allowed), factors))
-    if colours is None:
-        return None
-    first, second = np.flatnonzero(colours == 0), np.flatnonzero(colours == 1)
-    return (first, second) if len(first) <= len(second) else (second, first)
+    return two_layers(_graph(len(allowed), factors))
 
 
-def _graph(number: int, factors: list[tuple[tuple[int, ...], np.ndarray]]) -> list[np.ndarray]:
+def _graph(number: int, factors: Tables) -> list[np.ndarray]:
     """Return the graph that joins variables with a common factor."""
     near = neighbours(number, [scope for scope, _ in factors])
     return [np.array(sorted(others), np.int64) for others in near]
@@ -393,9 +356,7 @@ def _inside(scope: tuple[int, ...], table: np.ndarray, allowed: np.ndarray) -> n
     return inside
 
 
-def _propagated(
-    allowed: np.ndarray, factors: list[tuple[tuple[int, ...], np.ndarray]]
-) -> np.ndarray:
+def _propagated(allowed: np.ndarray, factors: Tables) -> np.ndarray:
     """The states that no single factor excludes, given those of its other variables."""
     pending = [factor for factor in factors if (factor[1] == -np.inf).any()]
     allowed, is_changed = allowed.copy(), True

@@ -13,23 +13,29 @@ are annealed with all units, J s s' = 2 J [s = s'] - J, a colour after the other
 States are 0 for spin down and 1 for spin up.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.core.arrays import on_device
+from annealz.core.arrays import on_device, real_array
 from annealz.core.products import matmul
-from annealz.models.abstract import AbstractModel
-from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
-from annealz.models.rbm import RBM, real_array
+from annealz.kernels.clusters import Clusters
+from annealz.kernels.colours import ColourGibbs, graph_of
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models.abstract import AbstractEquivalent
+from annealz.models.contraction import Factors, Tables
+from annealz.models.graph import AbstractIsing, two_layers
+from annealz.models.rbm import RBM
+from annealz.paths.geometric import GeometricPath
+from annealz.paths.pairs import PairPath
 
 if TYPE_CHECKING:
     from annealz.models.ising_lattice import SquareIsing
 
 
-class Ising(AbstractModel):
+class Ising(AbstractEquivalent, AbstractIsing):
     """Spins coupled in pairs.
 
     Parameters
@@ -52,20 +58,15 @@ class Ising(AbstractModel):
     ('ising-8x8', 50.609)
     """
 
-    sums_out_own: ClassVar[bool] = True
-
     couplings: Float[Array, "units units"]
     fields: Float[Array, " units"]
 
     def __init__(self, couplings: ArrayLike, fields: ArrayLike | None = None):
         self.couplings = on_device(check_couplings(couplings))
         number = self.couplings.shape[0]
-        given = np.zeros(number) if fields is None else real_array("fields", fields)
-        if given.shape != (number,):
-            raise ValueError(
-                f"fields must be a vector of {number} numbers, got shape {given.shape}."
-            )
-        self.fields = on_device(given)
+        self.fields = on_device(
+            np.zeros(number) if fields is None else _check_fields(fields, number)
+        )
 
     @classmethod
     def square(
@@ -94,19 +95,17 @@ class Ising(AbstractModel):
         return self.fields.shape[0]
 
     @property
+    def site_fields(self) -> np.ndarray:
+        return np.asarray(self.fields)
+
+    @property
     def name(self) -> str:
         return f"ising-{self.num_units}"
 
     @property
     def layers(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The units of two colours, the fewer first; None where two are not enough."""
-        from annealz.kernels.colours import graph_of, two_colours
-
-        colours = two_colours(graph_of(np.asarray(self.couplings) != 0))
-        if colours is None:
-            return None
-        first, second = np.flatnonzero(colours == 0), np.flatnonzero(colours == 1)
-        return (first, second) if len(first) <= len(second) else (second, first)
+        return two_layers(graph_of(np.asarray(self.couplings) != 0))
 
     @property
     def offset(self) -> float:
@@ -115,7 +114,9 @@ class Ising(AbstractModel):
 
     def as_rbm(self) -> RBM:
         """The RBM of a graph of two colours, log Z of which is the model's less `offset`."""
-        visible, hidden = _need(self.layers)
+        if (layers := self.layers) is None:
+            raise ValueError("the units have no two colours, so that the model is not an RBM.")
+        visible, hidden = layers
         couplings, fields = np.asarray(self.couplings), np.asarray(self.fields)
         sums = np.asarray(self.couplings.sum(0))  # in JAX's order, which NumPy's is not
         biases = 2 * fields - 2 * sums
@@ -128,44 +129,9 @@ class Ising(AbstractModel):
 
     def check(self) -> None:
         check_couplings(self.couplings)
-        shape = real_array("fields", self.fields).shape
-        if shape != (len(self.couplings),):
-            raise ValueError(
-                f"fields must be a vector of {len(self.couplings)} numbers, got shape {shape}."
-            )
+        _check_fields(self.fields, len(self.couplings))
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.bernoulli import BernoulliBase
-        from annealz.bases.choose import choose_named
-
-        options = {
-            "uniform": self.flat_base,
-            "fields": lambda: BernoulliBase.from_logits(2 * np.asarray(self.fields), "fields"),
-        }
-        return choose_named(options, base, data, BernoulliBase, self.num_units)
-
-    def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
-
-        return BernoulliBase.uniform(self.num_units)
-
-    def named_bases(self):
-        from annealz.bases.bernoulli import BernoulliBase
-
-        fields = 2 * np.asarray(self.fields)
-        bases = {"uniform": self.flat_base}
-        if np.any(fields):
-            bases["fields"] = lambda: BernoulliBase.from_logits(fields, "fields")
-        return bases
-
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.paths.geometric import GeometricPath
-        from annealz.paths.mixture import mixture_path
-        from annealz.paths.pairs import PairPath
-
-        if isinstance(base, MixtureBase):
-            return mixture_path(base, self.path(self.flat_base()), self.name)
+    def product_path(self, base: Any, marginal: str):
         layers = self.layers
         if layers is None:
             signs = np.array([-1, 1], np.float32)
@@ -179,72 +145,26 @@ class Ising(AbstractModel):
         )
 
     def kernel(self):
-        from annealz.kernels.colours import ColourGibbs, graph_of
-        from annealz.kernels.gibbs import BlockGibbs
-
         if self.layers is None:
             return ColourGibbs.of_graph(graph_of(np.asarray(self.couplings) != 0))
         return BlockGibbs()
 
-    def named_kernels(self):
-        return {"gibbs": self.kernel, "clusters": self._clusters}
-
-    def _clusters(self):
-        from annealz.kernels.clusters import Clusters
-
+    def clusters(self) -> Clusters:
         layers = self.layers
         order = np.arange(self.num_units) if layers is None else np.concatenate(layers)
         return Clusters.of_matrix(2 * np.asarray(self.couplings)[np.ix_(order, order)])
-
-    def exact_log_z_if_cheap(self) -> float | None:
-        from annealz.models.exact import exact_log_z_if_cheap
-        from annealz.models.exact_pairs import is_cheap
-
-        if self.layers is not None:
-            log_z = exact_log_z_if_cheap(self.as_rbm())
-            return None if log_z is None else log_z + self.offset
-        if is_cheap(self.num_units, 2):
-            return self.exact_log_z()
-        return contracted_log_z_if_cheap(self.factors())
 
     def factors(self) -> Factors:
         couplings = np.asarray(self.couplings, np.float64)
         fields = np.asarray(self.fields, np.float64)
         spins = np.array([-1.0, 1.0])
         pairs = np.argwhere(np.triu(couplings)).tolist()
-        held: list[tuple[tuple[int, ...], np.ndarray]] = [
-            ((i,), field * spins) for i, field in enumerate(fields.tolist())
-        ]
+        held: Tables = [((i,), field * spins) for i, field in enumerate(fields.tolist())]
         held += [((i, j), couplings[i, j] * np.outer(spins, spins)) for i, j in pairs]
         return (2,) * self.num_units, held
 
-    def exact_log_z(self) -> float:
-        """log Z by enumeration, of one colour where there are two, or by contraction."""
-        from annealz.models.exact import exact_log_z
-        from annealz.models.exact_pairs import is_cheap, log_sum_of_states
-
-        if self.layers is not None:
-            return exact_log_z(self.as_rbm()) + self.offset
-        if not is_cheap(self.num_units, 2):
-            return contracted_log_z(self.factors())
-        return log_sum_of_states(self.path(self.choose_base()))
-
-    @property
-    def has_exact_draws(self) -> bool:
-        from annealz.models.exact import is_enumerable
-        from annealz.models.exact_pairs import is_cheap
-
-        if self.layers is None:
-            return is_cheap(self.num_units, 2)
-        return is_enumerable(self.as_rbm())
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        from annealz.models.exact import exact_samples
-        from annealz.models.exact_pairs import draw_states
-
-        if self.layers is None:
-            return draw_states(self.path(self.choose_base()), num_draws, seed)
-        return exact_samples(self.as_rbm(), num_draws, seed)[0]
+    def equivalent(self) -> tuple[RBM, float] | None:
+        return None if self.layers is None else (self.as_rbm(), self.offset)
 
 
 def lattice_couplings(
@@ -278,7 +198,8 @@ def check_couplings(couplings: ArrayLike) -> np.ndarray:
     return array
 
 
-def _need(layers):
-    if layers is None:
-        raise ValueError("the units have no two colours, so that the model is not an RBM.")
-    return layers
+def _check_fields(fields: ArrayLike, number: int) -> np.ndarray:
+    array = real_array("fields", fields)
+    if array.shape != (number,):
+        raise ValueError(f"fields must be a vector of {number} numbers, got shape {array.shape}.")
+    return array

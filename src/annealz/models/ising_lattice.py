@@ -2,29 +2,46 @@
 
     log p*(s) = K_h sum_{neighbours in a row} s s' + K_v sum_{neighbours in a column} s s' + h sum_i s_i
 
-The two colours of the checkerboard are the layers of an RBM; the odd one is summed out. Without a field
-log Z is known at any size (`exact_ising.py`). On a side of 2 each neighbour counts twice.
+The two colours of the checkerboard are the layers of an RBM; the odd one is summed out. On a side of 2 each
+neighbour counts twice. Without a field log Z is known at any size (Kaufman 1949), here in float64.
+
+For m rows of n sites, K_h along rows and K_v along columns, all at least 0 (on even sides the sign does not
+matter: turning over one colour changes it),
+
+    Z = (2 sinh 2K_v)^(mn/2) / 2  ×  [ prod_r 2 cosh(m g_{2r+1} / 2) + prod_r 2 sinh(m g_{2r+1} / 2)
+                                     + prod_r 2 cosh(m g_{2r} / 2)   + prod_r 2 sinh(m g_{2r} / 2) ]
+
+    cosh g_l = (cosh 2K_v cosh 2K_h - sinh 2K_h cos(pi l / n)) / sinh 2K_v,     r = 0 .. n - 1
+
+with g_l > 0, but g_0 = 2K_h + log tanh K_v, which changes its sign where the infinite lattice is critical:
+sinh 2K_h sinh 2K_v = 1, K = log(1 + sqrt 2) / 2 = 0.4407 where both are equal.
 """
 
-from typing import Any, ClassVar
+import math
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.core.arrays import on_device
-from annealz.models.abstract import AbstractModel
+from annealz.core.arrays import on_device, real_array
+from annealz.core.numerics import log_sum
+from annealz.kernels.clusters import Clusters
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
-from annealz.models.exact_ising import square_ising_log_z
+from annealz.models.graph import AbstractIsing
 from annealz.models.ising import Ising, lattice_couplings
-from annealz.models.rbm import real_array
+from annealz.models.rbm import RBM
+from annealz.paths.lattice import LatticePath
+from annealz.paths.lattice_product import colour_sites
 
+CRITICAL_COUPLING = math.log(1 + math.sqrt(2)) / 2
 _MOST_UNITS = 2**26
 _MOST_LISTED = 1000  # units whose factors are listed to see whether contraction is cheap
 
 
-class SquareIsing(AbstractModel):
+class SquareIsing(AbstractIsing):
     """Spins on a periodic square lattice.
 
     Parameters
@@ -43,8 +60,6 @@ class SquareIsing(AbstractModel):
     >>> abs(estimate.log_z - annealz.square_ising_log_z(8, 0.3)) < 5 * estimate.std_err
     True
     """
-
-    sums_out_own: ClassVar[bool] = True
 
     couplings: Float[Array, "2"]
     field: Float[Array, ""]
@@ -68,6 +83,10 @@ class SquareIsing(AbstractModel):
         return self.height * self.width
 
     @property
+    def site_fields(self) -> np.ndarray:
+        return np.full(self.num_units, np.asarray(self.field))
+
+    @property
     def name(self) -> str:
         return f"ising-{self.height}x{self.width}"
 
@@ -79,7 +98,7 @@ class SquareIsing(AbstractModel):
     def as_ising(self) -> Ising:
         """The same as a model on a graph, with its matrix of couplings."""
         couplings = lattice_couplings(self.height, self.width, self._along)
-        return Ising(couplings, np.full(self.num_units, self.field))
+        return Ising(couplings, self.site_fields)
 
     def log_density(self, x: Float[Array, "chains units"], /) -> Float[Array, " chains"]:
         """log p* of all spins row by row, 0 for down and 1 for up."""
@@ -111,39 +130,7 @@ class SquareIsing(AbstractModel):
                     "other sides."
                 )
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.bernoulli import BernoulliBase
-        from annealz.bases.choose import choose_named
-
-        fields = np.full(self.num_units, 2 * self.field)
-        options = {
-            "uniform": self.flat_base,
-            "fields": lambda: BernoulliBase.from_logits(fields, "fields"),
-        }
-        return choose_named(options, base, data, BernoulliBase, self.num_units)
-
-    def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
-
-        return BernoulliBase.uniform(self.num_units)
-
-    def named_bases(self):
-        from annealz.bases.bernoulli import BernoulliBase
-
-        fields = np.full(self.num_units, 2 * self.field)
-        bases = {"uniform": self.flat_base}
-        if np.any(fields):
-            bases["fields"] = lambda: BernoulliBase.from_logits(fields, "fields")
-        return bases
-
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.paths.lattice import LatticePath
-        from annealz.paths.lattice_product import colour_sites
-        from annealz.paths.mixture import mixture_path
-
-        if isinstance(base, MixtureBase):
-            return mixture_path(base, self.path(self.flat_base()), self.name)
+    def product_path(self, base: Any, marginal: str):
         even, odd = colour_sites(self.height, self.width)
         couplings, logits = np.asarray(self.couplings), np.asarray(base.logits)
         bias = on_device(np.full(even.size, 2 * np.asarray(self.field) - 4 * couplings.sum()))
@@ -152,17 +139,9 @@ class SquareIsing(AbstractModel):
         return LatticePath(base, sides, start, end, on_device(4 * couplings), self.offset)
 
     def kernel(self):
-        from annealz.kernels.gibbs import BlockGibbs
-
         return BlockGibbs()
 
-    def named_kernels(self):
-        return {"gibbs": self.kernel, "clusters": self._clusters}
-
-    def _clusters(self):
-        from annealz.kernels.clusters import Clusters
-        from annealz.paths.lattice_product import colour_sites
-
+    def clusters(self) -> Clusters:
         place = np.argsort(np.concatenate(colour_sites(self.height, self.width)))
         sites = place.reshape(self.height, self.width)  # the even ones first
         edges = [np.stack([sites, np.roll(sites, -1, axis)], -1).reshape(-1, 2) for axis in (1, 0)]
@@ -201,12 +180,76 @@ class SquareIsing(AbstractModel):
         return self.num_units <= 50  # one colour can be enumerated
 
     def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        from annealz.models.exact import exact_samples
-        from annealz.models.rbm import RBM
-        from annealz.paths.lattice_product import colour_sites
-
         even, odd = colour_sites(self.height, self.width)
         model = self.as_ising()
         biases = 2 * model.fields - 2 * model.couplings.sum(0)
         rbm = RBM(4 * model.couplings[np.ix_(odd, even)], biases[odd], biases[even])
-        return exact_samples(rbm, num_draws, seed)[0]
+        return rbm.exact_draws(num_draws, seed)
+
+
+def square_ising_log_z(side: int | tuple[int, int], coupling: float | tuple[float, float]) -> float:
+    """log Z of (height, width) spins, with the coupling along rows and along columns.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> round(annealz.square_ising_log_z(2, 0.0), 4)  # 4 log 2
+    2.7726
+    >>> round(
+    ...     annealz.square_ising_log_z((32, 32), 0.4406868) / 1024, 4
+    ... )  # a spin, at the critical point
+    0.9303
+    """
+    height, width = (side, side) if isinstance(side, int) else side
+    along = (coupling, coupling) if isinstance(coupling, float | int) else coupling
+    if min(height, width) < 2:
+        raise ValueError(f"the lattice's sides must be at least 2, got {height} and {width}.")
+    for name, length, value in (("row", width, along[0]), ("column", height, along[1])):
+        if value < 0 and length % 2:
+            raise ValueError(
+                f"a negative coupling along a {name} needs an even number of sites there, got {length}."
+            )
+    horizontal, vertical = (abs(float(value)) for value in along)
+    if vertical == 0:  # rows that know nothing of each other
+        return height * _ring_log_z(width, horizontal)
+    front = height * width / 2 * _log_2sinh(2 * vertical)
+    terms = []
+    for first in (1, 0):
+        modes = _modes(width, horizontal, vertical, first)
+        even = _log_2cosh(height * modes / 2).sum()
+        odd = np.array([_log_2sinh(height * abs(mode) / 2) for mode in modes]).sum()
+        terms += [(even, 1), (odd, np.sign(modes).prod())]
+    largest = max(size for size, _ in terms)
+    total = sum(sign * math.exp(size - largest) for size, sign in terms)
+    return float(front - math.log(2) + largest + math.log(total))
+
+
+def _modes(width: int, horizontal: float, vertical: float, first: int) -> np.ndarray:
+    """g_l for l = first, first + 2, …"""
+    order = 2 * np.arange(width) + first
+    # cosh g - 1 without cancellation: cosh(2K* - 2K_h) - 1 + (1 - cos) sinh 2K_h / sinh 2K_v
+    gap = 2 * horizontal + math.log(math.tanh(vertical))
+    excess = 2 * np.sinh(gap / 2) ** 2 + (
+        2
+        * np.sin(np.pi * order / (2 * width)) ** 2
+        * math.sinh(2 * horizontal)
+        / math.sinh(2 * vertical)
+    )
+    modes = np.log1p(excess + np.sqrt(excess * (excess + 2)))
+    if first == 0:
+        modes[0] = gap
+    return modes
+
+
+def _ring_log_z(length: int, coupling: float) -> float:
+    """(2 cosh K)^n + (2 sinh K)^n."""
+    terms = [length * float(_log_2cosh(coupling)), length * _log_2sinh(coupling)]
+    return log_sum(np.array(terms))
+
+
+def _log_2cosh(x):
+    return np.logaddexp(x, -x)
+
+
+def _log_2sinh(x: float) -> float:
+    return -math.inf if x == 0 else x + math.log(-math.expm1(-2 * x))

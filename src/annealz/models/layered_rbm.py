@@ -31,14 +31,13 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from annealz.bases.bernoulli import BernoulliBase
-from annealz.bases.categorical import CategoricalBase
-from annealz.bases.gaussian import GaussianBase
-from annealz.core.arrays import on_device
+from annealz.core.arrays import on_device, real_array
 from annealz.core.rectified_units import DReLUUnits, ReLUUnits
 from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits, SoftmaxUnits
-from annealz.models.gaussian_rbm import choose_gaussian
+from annealz.models.abstract import log_density_at_end
 from annealz.models.layered import AbstractLayered
-from annealz.models.rbm import RBM, real_array
+from annealz.models.rbm import RBM
+from annealz.paths.geometric import GeometricPath
 
 _VISIBLE = ("binary", "spin", "softmax", "gaussian")
 _HIDDEN = ("binary", "spin", "gaussian", "relu")
@@ -101,30 +100,18 @@ class LayeredRBM(AbstractLayered):
         self.check()
 
     def check(self) -> None:
-        wanted = (*self.hidden_bias.shape, *self.visible_bias.shape)
-        axes = 3 if isinstance(self.visible_units, SoftmaxUnits) else 2
-        if self.weights.shape != wanted or len(wanted) != axes or 0 in wanted:
-            what = "(hidden, visible, states)" if axes == 3 else "(hidden, visible)"
-            raise ValueError(
-                f"weights must be {what}, here of shape {wanted} by the biases, got shape "
-                f"{self.weights.shape}."
-            )
+        super().check()
         units = self.visible_units
-        if isinstance(units, SoftmaxUnits) and units.num_states != wanted[-1]:
+        if isinstance(units, SoftmaxUnits) and units.num_states != self.visible_bias.shape[-1]:
             raise ValueError(
                 f"visible units of {units.num_states} states need visible_bias of as many columns, got "
                 f"shape {self.visible_bias.shape}."
             )
         _check_scales("visible", self.visible_units, self.num_visible)
         _check_scales("hidden", self.hidden_units, self.num_hidden)
-        for name in ("weights", "hidden_bias", "visible_bias"):
-            real_array(name, getattr(self, name))
         if not math.isfinite(self.offset):
             raise ValueError(f"offset must be a finite number, got {self.offset}.")
-        for has_spins, units in (
-            (self.has_visible_spins, self.visible_units),
-            (self.has_hidden_spins, self.hidden_units),
-        ):
+        for has_spins, units in self._layers:
             if has_spins and not isinstance(units, BernoulliUnits):
                 raise ValueError("spins are kept as binary units, got others.")
         self._check_proper()
@@ -149,18 +136,14 @@ class LayeredRBM(AbstractLayered):
             )
 
     @property
-    def num_visible(self) -> int:
-        return self.visible_bias.shape[0]
+    def _layers(self) -> tuple[tuple[bool, AbstractUnits], tuple[bool, AbstractUnits]]:
+        """Whether the visible and the hidden units are spins, and their kind."""
+        visible = self.has_visible_spins, self.visible_units
+        return visible, (self.has_hidden_spins, self.hidden_units)
 
     @property
     def name(self) -> str:
-        kinds = (
-            "spin" if has_spins else _name(units)
-            for has_spins, units in (
-                (self.has_visible_spins, self.visible_units),
-                (self.has_hidden_spins, self.hidden_units),
-            )
-        )
+        kinds = ("spin" if has_spins else _name(units) for has_spins, units in self._layers)
         return f"{'-'.join(kinds)}-rbm-{'x'.join(map(str, self.weights.shape))}"
 
     @property
@@ -168,15 +151,11 @@ class LayeredRBM(AbstractLayered):
         return self.visible_units
 
     @property
-    def natural(self):
-        weights, _, bias, offset = self._zeros_and_ones()
-        return weights, bias, offset
+    def of_hidden(self) -> AbstractUnits:
+        return self.hidden_units
 
     @property
-    def natural_hidden_bias(self):
-        return self._zeros_and_ones()[1]
-
-    def _zeros_and_ones(self):
+    def natural(self):
         """Weights, hidden bias, visible bias and constant with spins written as units of 0 and 1."""
         arrays = (self.weights, self.hidden_bias, self.visible_bias)
         weights, hidden, visible = (np.asarray(array, np.float64) for array in arrays)
@@ -193,32 +172,32 @@ class LayeredRBM(AbstractLayered):
     @property
     def is_binary(self) -> bool:
         """Whether both layers are of zeros and ones, or spins."""
-        kinds = self.visible_units, self.hidden_units
-        return all(isinstance(units, BernoulliUnits) for units in kinds)
+        return all(isinstance(units, BernoulliUnits) for _, units in self._layers)
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether both layers are of Gaussian units."""
+        return all(isinstance(units, GaussianUnits) for _, units in self._layers)
 
     def as_rbm(self) -> RBM:
         """The RBM of two layers of zeros and ones, whose log Z is the model's less the constant."""
-        weights, hidden, visible, _ = self._zeros_and_ones()
-        return RBM(weights, hidden, visible)
+        return RBM(*self.natural[:3])
 
     def log_density(self, x, /):
         """log p*(v), hidden units summed out; v as the visible units are, spins of -1 and 1."""
         values = jnp.asarray(x, jnp.float32)
         states = 0.5 * (values + 1) if self.has_visible_spins else values
         rows = jnp.atleast_2d(states)
-        found = _log_density(self.path(self.flat_base()), rows)
+        found = log_density_at_end(self.path(self.flat_base()), rows)
         return found if states.ndim > 1 else found[0]
 
     # --- how it is annealed ---
 
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.paths.geometric import GeometricPath
-
-        if not self.is_binary or isinstance(base, MixtureBase):
-            return super().path(base, marginal)
+    def product_path(self, base: Any, marginal: str):
+        if not self.is_binary:
+            return super().product_path(base, marginal)
         logits = base.logits, on_device(np.zeros(self.num_hidden))
-        offset = self.natural[2]
+        offset = self.natural[3]
         return GeometricPath(base, self.as_rbm(), marginal, logits=logits, offset=offset)
 
     def check_marginal(self, marginal: str) -> str:
@@ -229,97 +208,37 @@ class LayeredRBM(AbstractLayered):
             )
         return super().check_marginal(marginal)
 
-    def start(self, base: Any):
-        if isinstance(base, GaussianBase):
-            return base.mean / base.scale**2
-        return base.logits.ravel()
-
-    @property
-    def takes_data(self) -> bool:
-        return True
-
-    def flat_base(self):
-        if isinstance(self.visible_units, SoftmaxUnits):
-            return CategoricalBase.uniform(self.num_visible, self.visible_units.num_states)
-        if isinstance(self.visible_units, GaussianUnits):
-            zeros = on_device(np.zeros(self.num_visible))
-            return GaussianBase(zeros, self.visible_units.scale, "zero")
-        return BernoulliBase.uniform(self.num_visible)
-
-    def named_bases(self):
-        flat = "zero" if isinstance(self.visible_units, GaussianUnits) else "uniform"
-        return {flat: self.flat_base, "visible-bias": self._bias_base}
-
-    def _bias_base(self):
-        """The visible units as they are where nothing couples them."""
-        if isinstance(self.visible_units, SoftmaxUnits):
-            return CategoricalBase.from_logits(self.visible_bias)
-        if isinstance(self.visible_units, GaussianUnits):
-            mean = self.visible_bias * self.visible_units.scale**2
-            return GaussianBase(mean, self.visible_units.scale, "visible-bias")
-        turns = 2.0 if self.has_visible_spins else 1.0
-        return BernoulliBase.from_logits(turns * np.asarray(self.visible_bias))
-
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        """visible-bias (also auto), uniform (zero if real), or base-rate, from data as the units are."""
-        from annealz.bases.choose import choose_named
-
-        if isinstance(self.visible_units, GaussianUnits):
-            own = self._bias_base()
-            assert isinstance(own, GaussianBase)
-            return choose_gaussian(self, own, base, data)
-        is_softmax = isinstance(self.visible_units, SoftmaxUnits)
-        if isinstance(base, str) and base == "base-rate" and data is None:
-            raise ValueError("the base-rate base needs data (rows, visible): give data.")
-        chosen = base
-        if data is not None and isinstance(base, str) and base in ("auto", "base-rate"):
-            chosen, data = self._rate_base(data), None
-        kind = CategoricalBase if is_softmax else BernoulliBase
-        options = {"visible-bias": self._bias_base, "uniform": self.flat_base}
-        return choose_named(options, chosen, data, kind, self.num_visible)
-
-    def _rate_base(self, data: Any):
-        rows = real_array("data", data)
-        if rows.ndim != 2 or rows.shape[1] != self.num_visible:
-            raise ValueError(
-                f"data must be (rows, {self.num_visible}), as many columns as visible units, got shape "
-                f"{rows.shape}."
-            )
-        if isinstance(self.visible_units, SoftmaxUnits):
-            return CategoricalBase.from_data(rows, self.visible_units.num_states)
+    def base(self):
         if self.has_visible_spins:
-            if not (np.abs(rows) == 1).all():
-                raise ValueError("data of spins must hold -1 and 1 only.")
-            rows = (rows + 1) / 2
-        return BernoulliBase.from_data(rows)
+            return BernoulliBase.from_logits(2.0 * np.asarray(self.visible_bias))
+        return super().base()
+
+    def rate_base(self, data: Any = None):
+        """Return the base of data as the units are."""
+        if data is not None and self.has_visible_spins:
+            rows = real_array("data", data)
+            if rows.ndim != 2 or not (np.abs(rows) == 1).all():
+                raise ValueError("data of spins must be rows that hold -1 and 1 only.")
+            data = (rows + 1) / 2
+        return super().rate_base(data)
 
     # --- exact answers ---
 
     def exact_log_z(self) -> float:
         """log Z by enumerating a layer of few values, or of two Gaussian layers in closed form."""
-        from annealz.models.exact import exact_log_z
-
-        kinds = self.visible_units, self.hidden_units
         if self.is_binary:
-            return exact_log_z(self.as_rbm()) + self.natural[2]
-        if all(isinstance(units, GaussianUnits) for units in kinds):
-            return self._gaussian_log_z()
-        return super().exact_log_z()
+            return self.as_rbm().exact_log_z() + self.natural[3]
+        return self._gaussian_log_z() if self.is_gaussian else super().exact_log_z()
 
     def exact_log_z_if_cheap(self) -> float | None:
-        from annealz.models.exact import exact_log_z_if_cheap
-
         if self.is_binary:
-            log_z = exact_log_z_if_cheap(self.as_rbm())
-            return None if log_z is None else log_z + self.natural[2]
-        kinds = self.visible_units, self.hidden_units
-        if all(isinstance(units, GaussianUnits) for units in kinds):
-            return self._gaussian_log_z()
-        return super().exact_log_z_if_cheap()
+            log_z = self.as_rbm().exact_log_z_if_cheap()
+            return None if log_z is None else log_z + self.natural[3]
+        return self._gaussian_log_z() if self.is_gaussian else super().exact_log_z_if_cheap()
 
     def _gaussian_log_z(self) -> float:
         """Of the joint Gaussian: c.P^-1 c / 2 + n log(2 pi) / 2 - log det(P) / 2, P its precision."""
-        weights, hidden, visible, offset = self._zeros_and_ones()
+        weights, hidden, visible, offset = self.natural
         assert isinstance(self.visible_units, GaussianUnits)
         assert isinstance(self.hidden_units, GaussianUnits)
         scales = np.concatenate([self.hidden_units.scale, self.visible_units.scale])
@@ -330,11 +249,6 @@ class LayeredRBM(AbstractLayered):
         quadratic = linear @ np.linalg.solve(precision, linear) / 2
         log_det = np.linalg.slogdet(precision)[1]
         return float(offset + quadratic + (linear.size * math.log(2 * math.pi) - log_det) / 2)
-
-
-@eqx.filter_jit
-def _log_density(path: Any, rows: Any) -> Any:
-    return path.log_density(rows, 1.0)
 
 
 def _units(

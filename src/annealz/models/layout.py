@@ -98,15 +98,12 @@ class Layout:
             zip(self.names, map(np.asarray, self.structure.flatten_up_to(tree)), strict=True)
         )
 
-    def of_names(self, values: Mapping[str, Any]) -> Any:
-        return jax.tree.unflatten(self.structure, [values[name] for name in self.names])
-
     def parameters(self) -> Parameters:
         """Return the leaves as they are, by name."""
         return Parameters(
             self.names,
             lambda rows: self.by_name(self.split(np.asarray(rows))),
-            lambda values: self.join(self.of_names(values)),
+            lambda values: self.join(self.structure.unflatten(values[n] for n in self.names)),
         )
 
 

@@ -9,24 +9,28 @@ where every pair is coupled.
 """
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.core.arrays import on_device
+from annealz.bases.categorical import CategoricalBase, check_frequencies
+from annealz.core.arrays import on_device, real_array
 from annealz.io.fingerprint import fingerprint
-from annealz.models.abstract import AbstractModel
-from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
+from annealz.kernels.clusters import Clusters
+from annealz.kernels.colours import ColourGibbs, graph_of
+from annealz.models.abstract import log_density_at_end
+from annealz.models.contraction import Factors, Tables
+from annealz.models.graph import AbstractPairModel
 from annealz.models.ising import check_couplings, lattice_couplings
-from annealz.models.rbm import real_array
+from annealz.paths.pair_tables import PairTablePath
+from annealz.paths.pairs import PairPath
 
 _ROUNDING = 1e-5  # of the largest coupling: two programs' float32 may differ by it
 _STRUCTURE = "PyTreeDef(CustomNode(Potts[(Missing,)], [*, *]))"  # of couplings and fields alone
 
 
-class Potts(AbstractModel):
+class Potts(AbstractPairModel):
     """Units of several states, coupled in pairs.
 
     Parameters
@@ -55,6 +59,8 @@ class Potts(AbstractModel):
     ('potts-2x3', 2.372, 2.372)
     """
 
+    takes_data: ClassVar[bool] = True
+
     couplings: Float[Array, "units units"] | Float[Array, "units states units states"]
     fields: Float[Array, "units states"]
     frequencies: Float[Array, "units states"] | None = None
@@ -72,15 +78,9 @@ class Potts(AbstractModel):
             num_states = _states_of(checked, given)
         if num_states < 2:
             raise ValueError(f"num_states must be at least 2, got {num_states}.")
-        if checked.ndim == 4 and checked.shape[1] != num_states:
-            raise ValueError(
-                f"num_states must be that of the couplings, {checked.shape[1]}, got {num_states}: leave "
-                "it out."
-            )
         wanted = (checked.shape[0], num_states)
         given = np.zeros(wanted) if given is None else given
-        if given.shape != wanted:
-            raise ValueError(f"fields must be (units, states) = {wanted}, got shape {given.shape}.")
+        _check_sizes(checked, given, wanted)
         self.couplings, self.fields = on_device(checked), on_device(given)
         self.frequencies = None
         if frequencies is not None:
@@ -125,16 +125,11 @@ class Potts(AbstractModel):
         return couplings != 0 if couplings.ndim == 2 else (couplings != 0).any((1, 3))
 
     def check(self) -> None:
-        checked = _check_any(self.couplings)
-        shape = real_array("fields", self.fields).shape
-        if len(shape) != 2 or shape[0] != len(checked) or shape[1] < 2:
-            raise ValueError(
-                f"fields must be (units, states) of {len(checked)} units, got shape {shape}."
-            )
-        if checked.ndim == 4 and checked.shape[1] != shape[1]:
-            raise ValueError(
-                f"fields must be (units, states) = {checked.shape[:2]}, got shape {shape}."
-            )
+        checked, fields = _check_any(self.couplings), real_array("fields", self.fields)
+        shape = fields.shape
+        if len(shape) != 2 or shape[1] < 2:
+            raise ValueError(f"fields must be (units, states), got shape {shape}.")
+        _check_sizes(checked, fields, (len(checked), shape[1]))
         if self.frequencies is not None:
             _check_frequencies(self.frequencies, shape)
 
@@ -142,7 +137,7 @@ class Potts(AbstractModel):
         """log p*(x) of states (..., units)."""
         states = on_device(x)
         rows = states.reshape(-1, self.num_units)
-        return _log_density(self.path(self.flat_base()), rows).reshape(states.shape[:-1])
+        return log_density_at_end(self.path(self.flat_base()), rows).reshape(states.shape[:-1])
 
     def factors(self) -> Factors:
         """The number of states of every unit, and (units, log table in float64) of every field and pair.
@@ -151,109 +146,38 @@ class Potts(AbstractModel):
         """
         couplings = np.asarray(self.couplings, np.float64)
         fields = np.asarray(self.fields, np.float64)
-        parts: list[tuple[tuple[int, ...], np.ndarray]] = [
-            ((unit,), field) for unit, field in enumerate(fields)
-        ]
+        parts: Tables = [((unit,), field) for unit, field in enumerate(fields)]
         for i, j in np.argwhere(np.triu(self.is_coupled, 1)).tolist():
             is_full = couplings.ndim == 4
             table = couplings[i, :, j] if is_full else couplings[i, j] * np.eye(self.num_states)
             parts.append(((i, j), table))
         return (self.num_states,) * self.num_units, parts
 
-    @property
-    def takes_data(self) -> bool:
-        return True
-
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        """uniform, fields, or base-rate: from data (rows, units) of states, or their frequencies.
-
-        "auto" is the base rate where frequencies are known, and uniform elsewhere.
-        """
-        from annealz.bases.categorical import CategoricalBase
-        from annealz.bases.choose import choose_named
-
-        is_rate = isinstance(base, str) and base in ("auto", "base-rate")
+    def rate_base(self, data: Any = None):
+        """Return the base of rows of states (rows, units), or of frequencies: by default of the model's."""
         known = self.frequencies if data is None else data
-        if is_rate and known is not None:
-            return CategoricalBase.from_rows_or_frequencies(known, self.num_units, self.num_states)
-        if isinstance(base, str) and base == "base-rate":
-            raise ValueError(
-                "the base-rate base needs data, rows of states or their frequencies, and this model "
-                "carries none: give data, or choose the base uniform or fields."
-            )
-        if data is not None:
-            raise ValueError(f"data serve the base-rate base only, got base {_named(base)!r}.")
-        options = {
-            "uniform": self.flat_base,
-            "fields": lambda: CategoricalBase.from_logits(self.fields, "fields"),
-        }
-        return choose_named(options, base, None, CategoricalBase, self.num_units)
+        if known is None:
+            return None
+        return CategoricalBase.from_rows_or_frequencies(known, self.num_units, self.num_states)
 
-    def flat_base(self):
-        from annealz.bases.categorical import CategoricalBase
-
+    def flat_base(self) -> CategoricalBase:
         return CategoricalBase.uniform(self.num_units, self.num_states)
 
-    def named_bases(self):
-        from annealz.bases.categorical import CategoricalBase
+    def fields_base(self) -> CategoricalBase:
+        return CategoricalBase.from_logits(self.fields, "fields")
 
-        bases = {"uniform": self.flat_base}
-        if np.any(self.fields):
-            bases["fields"] = lambda: CategoricalBase.from_logits(self.fields, "fields")
-        return bases
-
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase
-        from annealz.paths.mixture import mixture_path
-        from annealz.paths.pair_tables import PairTablePath
-        from annealz.paths.pairs import PairPath
-
-        if isinstance(base, MixtureBase):
-            return mixture_path(base, self.path(self.flat_base()), self.name)
+    def product_path(self, base: Any, marginal: str):
         kind = PairPath if self.couplings.ndim == 2 else PairTablePath.of_couplings
         return kind(base, base.logits, self.couplings, self.fields)
 
     def kernel(self):
-        from annealz.kernels.colours import ColourGibbs, graph_of
-
         return ColourGibbs.of_graph(graph_of(self.is_coupled))
 
     def named_kernels(self):
-        from annealz.kernels.clusters import Clusters
-
         kernels: dict[str, Callable[[], Any]] = {"gibbs": self.kernel}
         if self.couplings.ndim == 2:  # of units that agree
             kernels["clusters"] = lambda: Clusters.of_matrix(self.couplings)
         return kernels
-
-    def exact_log_z_if_cheap(self) -> float | None:
-        if self.has_exact_draws:
-            return self.exact_log_z()
-        return contracted_log_z_if_cheap(self.factors())
-
-    def exact_log_z(self) -> float:
-        """log Z by enumeration, or by contraction."""
-        from annealz.models.exact_pairs import log_sum_of_states
-
-        if not self.has_exact_draws:
-            return contracted_log_z(self.factors())
-        return log_sum_of_states(self.path(self.choose_base()))
-
-    @property
-    def has_exact_draws(self) -> bool:
-        from annealz.models.exact_pairs import is_cheap
-
-        return is_cheap(self.num_units, self.num_states)
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        from annealz.models.exact_pairs import draw_states
-
-        return draw_states(self.path(self.choose_base()), num_draws, seed)
-
-
-@eqx.filter_jit
-def _log_density(path, rows):
-    return path.log_density(rows, 1.0)
 
 
 def _check_any(couplings: ArrayLike) -> np.ndarray:
@@ -293,6 +217,17 @@ def _check_any(couplings: ArrayLike) -> np.ndarray:
     return array
 
 
+def _check_sizes(couplings: np.ndarray, fields: np.ndarray, wanted: tuple[int, int]) -> None:
+    """Refuse couplings and fields of other units or states."""
+    if couplings.ndim == 4 and couplings.shape[1] != wanted[1]:
+        raise ValueError(
+            f"num_states must be that of the couplings, {couplings.shape[1]}, got {wanted[1]}: leave it "
+            "out."
+        )
+    if fields.shape != wanted:
+        raise ValueError(f"fields must be (units, states) = {wanted}, got shape {fields.shape}.")
+
+
 def _states_of(couplings: np.ndarray, fields: np.ndarray | None) -> int:
     """q, where it need not be given."""
     if couplings.ndim == 4:
@@ -303,10 +238,4 @@ def _states_of(couplings: np.ndarray, fields: np.ndarray | None) -> int:
 
 
 def _check_frequencies(frequencies: ArrayLike, wanted: tuple[int, int]) -> np.ndarray:
-    from annealz.bases.categorical import check_frequencies
-
     return check_frequencies(real_array("frequencies", frequencies), wanted)
-
-
-def _named(base: Any) -> Any:
-    return base if isinstance(base, str) else type(base).__name__

@@ -9,22 +9,33 @@ Shapes: `weights` W is (hidden, visible), `hidden_bias` a is (hidden,), `visible
 """
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 import jax
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from annealz.core.arrays import on_device
+from annealz.bases.mixture import MixtureBase, check_units
+from annealz.core.arrays import on_device, real_array
+from annealz.core.numerics import log_sum
 from annealz.core.products import matmul
-from annealz.models.abstract import AbstractModel
-from annealz.models.contraction import Factors
+from annealz.models.contraction import (
+    Factors,
+    Tables,
+    contracted_log_z,
+    contracted_log_z_if_cheap,
+)
+from annealz.models.enumeration import MAX_UNITS
+from annealz.models.layered import AbstractVisibleLayer
+from annealz.paths.geometric import GeometricPath
 
+_CHEAP = 2**24  # terms of an exact sum that nobody waits for
+_SPARSE = 4  # weights per unit
 _NAMES = ("weights", "hidden_bias", "visible_bias")
 
 
-class RBM(AbstractModel):
+class RBM(AbstractVisibleLayer):
     """A Bernoulli restricted Boltzmann machine.
 
     Parameters
@@ -55,8 +66,6 @@ class RBM(AbstractModel):
     visible_bias: Float[Array, " visible"]
     visible_means: Float[Array, " visible"] | None
 
-    marginals: ClassVar[tuple[str, ...]] = ("visible", "hidden")
-
     def __init__(
         self,
         weights: ArrayLike,
@@ -68,14 +77,7 @@ class RBM(AbstractModel):
         self.hidden_bias = on_device(hidden_bias)
         self.visible_bias = on_device(visible_bias)
         self.visible_means = None if visible_means is None else on_device(visible_means)
-        _check_shapes(
-            {
-                "weights": self.weights.shape,
-                "hidden_bias": self.hidden_bias.shape,
-                "visible_bias": self.visible_bias.shape,
-            }
-            | ({} if self.visible_means is None else {"visible_means": self.visible_means.shape})
-        )
+        self._check_shapes()
 
     @classmethod
     def checked(cls, weights, hidden_bias, visible_bias, visible_means=None) -> Self:
@@ -83,10 +85,9 @@ class RBM(AbstractModel):
         arrays = {"weights": weights, "hidden_bias": hidden_bias, "visible_bias": visible_bias}
         if visible_means is not None:
             arrays["visible_means"] = visible_means
-        arrays = {name: real_array(name, array) for name, array in arrays.items()}
-        _check_shapes({name: array.shape for name, array in arrays.items()})
-        check_means(arrays.get("visible_means"))
-        return cls(**arrays)
+        model = cls(**{name: real_array(name, array) for name, array in arrays.items()})
+        check_means(model.visible_means)
+        return model
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> Self:
@@ -141,13 +142,22 @@ class RBM(AbstractModel):
             arrays["weights"] = arrays["weights"].T
         return cls.checked(**arrays)
 
+    def _check_shapes(self) -> None:
+        """Refuse what does not belong together."""
+        shape = self.weights.shape
+        if len(shape) != 2 or 0 in shape:
+            raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
+        for name, axis in (("hidden_bias", 0), ("visible_bias", 1), ("visible_means", 1)):
+            array = getattr(self, name)
+            if array is not None and array.shape != (shape[axis],):
+                raise ValueError(
+                    f"weights of shape {shape} (hidden, visible) need {name} of shape "
+                    f"({shape[axis]},), got shape {array.shape}."
+                )
+
     @property
     def num_hidden(self) -> int:
         return self.weights.shape[0]
-
-    @property
-    def num_visible(self) -> int:
-        return self.weights.shape[1]
 
     def hidden_logits(self, v: Float[Array, "*batch visible"]) -> Float[Array, "*batch hidden"]:
         """logit p(h_i = 1 | v) = (W v + a)_i."""
@@ -178,56 +188,55 @@ class RBM(AbstractModel):
             hasher.update(np.ascontiguousarray(array, dtype="<f4").tobytes())
         return hasher.hexdigest()
 
-    # --- how it is annealed (imported late: what follows the model in the flow knows the model) ---
+    # --- how it is annealed ---
 
     def check(self) -> None:
         type(self).checked(self.weights, self.hidden_bias, self.visible_bias, self.visible_means)
 
-    def choose_base(self, base: Any = "auto", data: Any = None):
-        from annealz.bases.choose import choose_base
-
-        return choose_base(self, base, data)
-
-    @property
-    def takes_data(self) -> bool:
-        return True
-
-    def flat_base(self):
-        from annealz.bases.bernoulli import BernoulliBase
-
-        return BernoulliBase.uniform(self.num_visible)
-
-    def named_bases(self):
-        from annealz.bases.choose import named_bases
-
-        return named_bases(self)
-
-    def path(self, base, marginal: str = "visible"):
-        from annealz.bases.mixture import MixtureBase, check_units
-        from annealz.paths.geometric import GeometricPath
-        from annealz.paths.mixture import mixture_path
-
-        if isinstance(base, MixtureBase):
-            flat = GeometricPath(self.flat_base(), self, marginal)
-            if base.num_components > 1:
-                return mixture_path(base, flat, self.name)
-            check_units(base, flat.state_units, flat.num_units, self.name)
-            zeros = on_device(np.zeros(self.num_visible)), on_device(np.zeros(self.num_hidden))
-            is_visible = marginal == "visible"  # a product: the plain path, which is faster
-            logits = (base.logits[0], zeros[1]) if is_visible else (zeros[0], base.logits[0])
-            return GeometricPath(base, self, marginal, logits=logits)
-
+    def product_path(self, base: Any, marginal: str):
         return GeometricPath(base, self, marginal)
 
-    def kernel(self):
-        from annealz.kernels.gibbs import BlockGibbs
+    def mixture_path(self, base: MixtureBase, marginal: str):
+        if base.num_components > 1:
+            return super().mixture_path(base, marginal)
+        flat = GeometricPath(self.flat_base(), self, marginal)
+        check_units(base, flat.state_units, flat.num_units, self.name)
+        zeros = on_device(np.zeros(self.num_visible)), on_device(np.zeros(self.num_hidden))
+        is_visible = marginal == "visible"  # a product: the plain path, which is faster
+        logits = (base.logits[0], zeros[1]) if is_visible else (zeros[0], base.logits[0])
+        return GeometricPath(base, self, marginal, logits=logits)
 
-        return BlockGibbs()
+    # --- exact answers (`exact.py` enumerates a layer of the model) ---
+
+    @property
+    def has_exact_draws(self) -> bool:
+        """Whether a layer is small enough to enumerate."""
+        return min(self.num_hidden, self.num_visible) <= MAX_UNITS
+
+    @property
+    def _is_sparse(self) -> bool:
+        """Whether so few weights are there that an order of contraction may be cheaper than enumeration."""
+        units = self.num_hidden + self.num_visible
+        return int(np.count_nonzero(np.asarray(self.weights))) <= _SPARSE * units
 
     def exact_log_z_if_cheap(self) -> float | None:
-        from annealz.models.exact import exact_log_z_if_cheap
+        small, other = sorted((self.num_hidden, self.num_visible))
+        if self.has_exact_draws and 2**small * other <= _CHEAP:
+            return self.exact_log_z()
+        return contracted_log_z_if_cheap(self.factors()) if self._is_sparse else None
 
-        return exact_log_z_if_cheap(self)
+    def exact_log_z(self, progress: Callable[[float], None] | None = None) -> float:
+        """log Z by enumeration of a layer, or by contraction."""
+        from annealz.models.exact import log_weights
+
+        if not self.has_exact_draws and self._is_sparse:
+            return contracted_log_z(self.factors())
+        return log_sum(log_weights(self, progress))
+
+    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
+        from annealz.models.exact import exact_samples
+
+        return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
 
     def factors(self) -> Factors:
         """Visible units first, then hidden ones; weights of 0 couple nothing."""
@@ -236,37 +245,11 @@ class RBM(AbstractModel):
             for array in (self.weights, self.hidden_bias, self.visible_bias)
         )
         biases = np.concatenate([visible_bias, hidden_bias])
-        held: list[tuple[tuple[int, ...], np.ndarray]] = [
-            ((i,), np.array([0.0, bias])) for i, bias in enumerate(biases.tolist())
-        ]
+        held: Tables = [((i,), np.array([0.0, bias])) for i, bias in enumerate(biases.tolist())]
         for hidden, visible in np.argwhere(weights).tolist():
             table = np.array([[0.0, 0.0], [0.0, weights[hidden, visible]]])
             held.append(((visible, self.num_visible + hidden), table))
         return (2,) * biases.size, held
-
-    @property
-    def has_exact_draws(self) -> bool:
-        from annealz.models.exact import is_enumerable
-
-        return is_enumerable(self)
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        from annealz.models.exact import exact_samples
-
-        return exact_samples(self, num_draws, seed)[self.marginals.index(marginal)]
-
-
-def _check_shapes(shapes: dict[str, tuple[int, ...]]) -> None:
-    """Refuse what does not belong together."""
-    shape = shapes["weights"]
-    if len(shape) != 2 or 0 in shape:
-        raise ValueError(f"weights must be a (hidden, visible) matrix, got shape {shape}.")
-    for name, axis in (("hidden_bias", 0), ("visible_bias", 1), ("visible_means", 1)):
-        if name in shapes and shapes[name] != (shape[axis],):
-            raise ValueError(
-                f"weights of shape {shape} (hidden, visible) need {name} of shape "
-                f"({shape[axis]},), got shape {shapes[name]}."
-            )
 
 
 def check_means(means: ArrayLike | None) -> None:
@@ -278,17 +261,3 @@ def check_means(means: ArrayLike | None) -> None:
             f"visible_means must lie between 0 and 1, got {array[wrong][0]:g} ({int(wrong.sum())} of "
             f"{array.size}): they are means of units of 0 and 1."
         )
-
-
-def real_array(name: str, value) -> np.ndarray:
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = array.astype(np.float32)
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"{name} must be finite in float32, got {int((~np.isfinite(array)).sum())} "
-            f"NaN or infinite of {array.size} values."
-        )
-    return array

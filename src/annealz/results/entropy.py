@@ -30,8 +30,8 @@ from annealz.diagnostics.sheet import Result, Sheet, record_of
 from annealz.diagnostics.stated import stated_interval, stated_std_err
 from annealz.diagnostics.status import Judged, Status, status_of
 from annealz.engine.run import Run
+from annealz.models.abstract import visible_of
 from annealz.models.density import log_densities
-from annealz.models.visible import visible_of
 from annealz.paths.mixture import MixtureLayerPath
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annealz.core.errors import InputError
-from annealz.models.abstract import AbstractModel
+from annealz.models.abstract import AbstractModel, visible_of
 from annealz.models.density import check_density
-from annealz.models.visible import visible_of
 from annealz.training.data import DataSource, check_rows, read_array
 from annealz.training.fasta import is_fasta, read_fasta
 

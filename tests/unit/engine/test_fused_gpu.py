@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from annealz.bases.choose import choose_base
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
 from annealz.engine.gpu import cuda
@@ -45,7 +44,7 @@ MODELS = ["mnist-cd25-20", "mnist-pcd-20", "mnist-cd1-20"]
 def path_of(name: str) -> GeometricPath:
     is_random = name[0].isdigit()
     model = random_rbm(*map(int, name.split("x")), 0.05) if is_random else load_binary(name)[0]
-    return GeometricPath(choose_base(model), model)
+    return GeometricPath(model.choose_base(), model)
 
 
 KINDS = {"small": SmallSteps, "large": LargeSteps, "many": ManySteps}
@@ -159,7 +158,7 @@ def test_every_time_the_same_bits(kind, name, count):
 @pytest.mark.parametrize("name", MODELS)
 def test_twenty_seeds_against_exact_log_z(kind, name, monkeypatch: pytest.MonkeyPatch):
     model, meta = load_binary(name)
-    path = GeometricPath(choose_base(model), model)
+    path = GeometricPath(model.choose_base(), model)
     monkeypatch.setattr(WORK, "choose_fused", lambda path, *_: fuse(path, kind))
     ratios = []
     for seed in range(20):

@@ -93,7 +93,7 @@ def test_data_give_the_base_rate():
         THREE.model().choose_base("auto", rows[:, :3])
     with pytest.raises(ValueError, match="the base has 2 states and the model 3"):
         THREE.model().choose_base(annealz.CategoricalBase.uniform(4, 2))
-    with pytest.raises(ValueError, match="one of auto, uniform, got 'visible-bias'"):
+    with pytest.raises(ValueError, match="one of auto, base-rate, uniform, .* got 'visible-bias'"):
         THREE.model().choose_base("visible-bias")
 
 

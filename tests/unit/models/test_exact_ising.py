@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 import annealz
 from annealz.core.weights import delta_std_err, log_mean
-from annealz.models.exact_ising import CRITICAL_COUPLING, square_ising_log_z
+from annealz.models.ising_lattice import CRITICAL_COUPLING, square_ising_log_z
 from annealz.testing import assert_within_mc_error, default_seed
 
 

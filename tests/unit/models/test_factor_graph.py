@@ -272,9 +272,7 @@ def test_impossible_evidence():
 def test_bases_that_do_not_fit():
     with pytest.raises(ValueError, match="must have logits of shape"):
         PLAIN.path(annealz.CategoricalBase.uniform(6, 2))
-    with pytest.raises(
-        ValueError, match="base must be a CategoricalBase or one of auto, uniform, fields"
-    ):
+    with pytest.raises(ValueError, match="base must be one of auto, uniform, fields"):
         PLAIN.choose_base("base-rate")
     means = np.full((2, 6, 3), 1 / 3)
     with pytest.raises(ValueError, match="mixture base of factors-6x15 must be over the 6 units"):

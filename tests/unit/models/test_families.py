@@ -274,7 +274,7 @@ REFUSED = {
     "nan": (lambda: annealz.Ising.square(4, np.nan), "coupling must be finite"),
     "base": (
         lambda: MODELS["potts"].choose_base("base-rate"),
-        "the base-rate base needs data",
+        "the base-rate base needs the training data, or their means",
     ),
     "base size": (
         lambda: MODELS["boltzmann"].choose_base(annealz.BernoulliBase.uniform(3)),

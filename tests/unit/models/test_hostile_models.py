@@ -139,7 +139,11 @@ PAIR = {"couplings": np.zeros((2, 2), np.float32), "fields": np.zeros((2, 3), np
         ({}, {}, "lacks the array couplings"),
         ({**PAIR, "fields": np.array(["a"])}, {}, "fields must hold real numbers"),
         ({**PAIR, "fields": np.zeros(2, np.float32)}, {}, "fields of the stored potts is damaged"),
-        ({**PAIR, "fields": np.zeros((9, 3), np.float32)}, {}, "of 2 units, got shape (9, 3)"),
+        (
+            {**PAIR, "fields": np.zeros((9, 3), np.float32)},
+            {},
+            "(units, states) = (2, 3), got shape (9, 3)",
+        ),
         (PAIR, {"plain": {"fields": None}}, "fields of the stored potts is damaged: got None"),
         (PAIR, {"plain": {"fields": "x" * 999}}, "is damaged: got 'xxx"),
         (PAIR, {"lengths": {"fields": 10**18}}, "lacks the array fields.0"),

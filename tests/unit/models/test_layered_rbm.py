@@ -256,7 +256,7 @@ REFUSED = {
     ),
     "data": (
         lambda: model_of("binary", "gaussian").choose_base("auto", np.zeros((2, 3))),
-        r"data must be \(rows, 4\)",
+        r"data for a model of 4 visible units must have shape \(rows, 4\)",
     ),
 }
 

@@ -238,9 +238,12 @@ REFUSED = {
     "words": (lambda: DENSE.choose_base("auto", [["A"] * 5]), "data must be numbers"),
     "data for another base": (
         lambda: DENSE.choose_base("uniform", ROWS),
-        "base-rate base only, got base 'uniform'",
+        "base-rate base only, and the base is uniform",
     ),
-    "no data": (lambda: DENSE.choose_base("base-rate"), "needs data, rows of states or their"),
+    "no data": (
+        lambda: DENSE.choose_base("base-rate"),
+        "needs the training data, or their means or frequencies",
+    ),
 }
 
 

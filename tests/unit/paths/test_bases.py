@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from annealz.bases import BernoulliBase, choose_base
+from annealz.bases import BernoulliBase
 from annealz.bases.bernoulli import smoothed_means
 from annealz.core.names import BASES
 from annealz.core.random import Stream
@@ -142,50 +142,50 @@ def bare() -> RBM:
 
 
 def test_names_give_their_base(model: RBM, bare: RBM):
-    np.testing.assert_array_equal(choose_base(model, "uniform").logits, np.zeros(5))
-    np.testing.assert_array_equal(choose_base(model, "visible-bias").logits, model.visible_bias)
-    rate = expit(choose_base(model, "base-rate").logits)
+    np.testing.assert_array_equal(model.choose_base("uniform").logits, np.zeros(5))
+    np.testing.assert_array_equal(model.choose_base("visible-bias").logits, model.visible_bias)
+    rate = expit(model.choose_base("base-rate").logits)
     np.testing.assert_allclose(rate, model.visible_means, rtol=1e-5)
     for name in set(BASES) - {"auto", "fitted"}:
-        assert choose_base(model, name).name == name
+        assert model.choose_base(name).name == name
     with pytest.raises(ValueError, match="found by pilots"):
-        choose_base(model, "fitted")
+        model.choose_base("fitted")
 
 
 def test_auto_is_the_base_rate_where_it_is_known(model: RBM, bare: RBM):
-    assert choose_base(model).name == "base-rate"
-    assert choose_base(bare).name == "visible-bias"
-    assert choose_base(bare, data=np.eye(5)).name == "base-rate"
+    assert model.choose_base().name == "base-rate"
+    assert bare.choose_base().name == "visible-bias"
+    assert bare.choose_base(data=np.eye(5)).name == "base-rate"
 
 
 def test_data_go_before_stored_means(model: RBM):
-    from_rows = choose_base(model, data=np.eye(5))
+    from_rows = model.choose_base(data=np.eye(5))
     np.testing.assert_allclose(expit(from_rows.logits), np.full(5, 2 / 7), rtol=1e-6)
     stored = RBM(model.weights, model.hidden_bias, model.visible_bias, [0.0, 1.0, 0.5, 0.5, 0.5])
-    assert 0 < expit(choose_base(stored).logits).min() < 1e-2  # smoothed, as means given as data
-    from_means = choose_base(model, "base-rate", data=np.full(5, 0.2))
+    assert 0 < expit(stored.choose_base().logits).min() < 1e-2  # smoothed, as means given as data
+    from_means = model.choose_base("base-rate", data=np.full(5, 0.2))
     np.testing.assert_allclose(expit(from_means.logits), np.full(5, 0.2), rtol=1e-6)
 
 
 def test_a_base_passes_through(model: RBM):
     base = BernoulliBase.uniform(5)
-    assert choose_base(model, base) is base
+    assert model.choose_base(base) is base
     with pytest.raises(ValueError, match="a base is given"):
-        choose_base(model, base, data=np.full(5, 0.5))
+        model.choose_base(base, data=np.full(5, 0.5))
 
 
 def test_refusals_by_name(model: RBM, bare: RBM):
     with pytest.raises(ValueError, match="base must be one of auto, base-rate, .* got 'normal'"):
-        choose_base(model, "normal")
+        model.choose_base("normal")
     with pytest.raises(ValueError, match="needs the training data.*visible-bias or uniform"):
-        choose_base(bare, "base-rate")
+        bare.choose_base("base-rate")
     with pytest.raises(
         ValueError, match="data serve the base-rate base only, and the base is uniform"
     ):
-        choose_base(model, "uniform", data=np.eye(5))
+        model.choose_base("uniform", data=np.eye(5))
     with pytest.raises(ValueError, match=r"5 visible units.*\(rows, 5\) or \(5,\), got \(3, 4\)"):
-        choose_base(model, data=np.ones((3, 4)))
+        model.choose_base(data=np.ones((3, 4)))
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        choose_base(model, data=np.full(5, 1.2))
-    smoothed = choose_base(model, data=np.ones(5))
+        model.choose_base(data=np.full(5, 1.2))
+    smoothed = model.choose_base(data=np.ones(5))
     np.testing.assert_allclose(expit(smoothed.logits), 1001 / 1002, rtol=1e-5)

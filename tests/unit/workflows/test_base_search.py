@@ -348,7 +348,9 @@ def test_models_without_named_bases_are_left_alone():
     problem = choose_problem(Ring())
     assert Ring().named_bases() == {}
     assert problem.wanted_base is None
-    with pytest.raises(ValueError, match="unknown base 'fitted'"):
+    with pytest.raises(
+        ValueError, match="base must be one of auto, or a base itself, got 'fitted'"
+    ):
         choose_problem(Ring(), base="fitted")
     ready = dataclasses.replace(problem, kernel=annealz.BlockGibbs())  # which takes no tuning
     ready = ready.prepared(0, 10, 10, second_opinion=True)

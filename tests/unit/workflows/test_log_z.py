@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.bases.choose import choose_base
 from annealz.core.cost import Cost
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.diagnostics.findings import Kind, Remedy
@@ -93,7 +92,7 @@ def test_a_run_that_missed_its_target_goes_on_once(tmp_path: Path):
     assert np.array_equal(result.log_weights[:first], alone.log_weights)
     more = more_chains(alone.log_weights, 0.02)
     assert result.num_chains == first + more
-    path = annealz.GeometricPath(choose_base(HARD, "visible-bias", None), HARD)
+    path = annealz.GeometricPath(HARD.choose_base("visible-bias"), HARD)
     second = annealz.anneal(
         path, annealz.BlockGibbs(), annealz.linear(40), num_chains=more, seed=7, purpose="anneal 2",
         observers=run.observers_of(MEANS),

@@ -284,7 +284,7 @@ def alone() -> Estimate:
 def doubted() -> Estimate:
     """The same with a second opinion, where the exact value is not known."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("annealz.models.exact.exact_log_z_if_cheap", lambda _: None)
+        patch.setattr("annealz.models.rbm.RBM.exact_log_z_if_cheap", lambda _: None)
         return annealz.estimate_log_z(FERROMAGNET, base="visible-bias", **SIZE)
 
 

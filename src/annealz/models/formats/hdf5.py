@@ -8,7 +8,7 @@ rbms keeps a training in one file, `model_type` and a group for every update tha
                                     vbias and hbias; older files keep them in the group itself
     /update_200/params/             …
 
-Its energies are those of `models/rbm.py`, `models/softmax_rbm.py` and `layouts.py`, states from 0. The
+Its energies are those of `models/rbm.py`, `models/layered.py` and `layouts.py`, states from 0. The
 update with the highest number is the model; another one is named after the file, `training.h5/update_100`.
 Files of RestrictedBoltzmannMachines.jl are described in `julia.py`.
 

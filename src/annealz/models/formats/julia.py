@@ -30,14 +30,14 @@ from typing import Any
 
 import numpy as np
 
-from annealz.core.arrays import on_device
+from annealz.core.arrays import on_device, real_array
 from annealz.core.rectified_units import DReLUUnits, ReLUUnits
 from annealz.core.units import GaussianUnits
 from annealz.io.reading import listed, shown
 from annealz.models.abstract import AbstractModel
+from annealz.models.layered import SoftmaxRBM
 from annealz.models.layered_rbm import LayeredRBM
-from annealz.models.rbm import RBM, real_array
-from annealz.models.softmax_rbm import SoftmaxRBM
+from annealz.models.rbm import RBM
 
 HEADER = "rbm_hdf5_file_format_version"
 _VERSION = "1.0.0"

@@ -181,11 +181,11 @@ def _rbm(weights, hidden_bias, visible_bias, parts, units, is_rbms: bool) -> Abs
             hidden = GaussianUnits(on_device(scale))
         return LayeredRBM(weights, hidden_bias, visible_bias, visible, hidden)
     if weights.ndim == 3:
-        from annealz.models.softmax_rbm import SoftmaxRBM
+        from annealz.models.layered import SoftmaxRBM
 
         return SoftmaxRBM(weights, hidden_bias, visible_bias)
     if "scale" in parts:
-        from annealz.models.gaussian_rbm import GaussianRBM
+        from annealz.models.layered import GaussianRBM
 
         return GaussianRBM(weights, hidden_bias, visible_bias, vector(parts["scale"]))
     means = parts.get("visible_means")
