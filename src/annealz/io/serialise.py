@@ -55,7 +55,7 @@ FAMILIES = {
     "hmc": "annealz.kernels.hmc:HMC",
     "mala": "annealz.kernels.hmc:MALA",
     "random-walk": "annealz.kernels.metropolis:RandomWalk",
-    "hais": "annealz.kernels.hais:HAIS",
+    "hais": "annealz.kernels.hmc:HAIS",
     "tuning": "annealz.kernels.adaptation:Tuning",
 }
 

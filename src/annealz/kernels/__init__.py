@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from annealz.kernels.colours import ColourGibbs as ColourGibbs
     from annealz.kernels.gibbs import BlockGibbs as BlockGibbs
     from annealz.kernels.gradient_gibbs import GradientGibbs as GradientGibbs
-    from annealz.kernels.hais import HAIS as HAIS
+    from annealz.kernels.hmc import HAIS as HAIS
     from annealz.kernels.hmc import HMC as HMC
     from annealz.kernels.hmc import MALA as MALA
     from annealz.kernels.metropolis import RandomWalk as RandomWalk
