@@ -24,7 +24,6 @@ from annealz.core.failures import user_errors
 from annealz.engine.cluster import current_cluster, on_cluster
 from annealz.engine.progress import OnProgress, begin, in_stage
 from annealz.engine.run import Run
-from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
 from annealz.io.store import Store
 from annealz.schedules.schedule import Schedule
 
@@ -137,14 +136,14 @@ class Context:
         `compute` takes the options of `anneal` that say how; `changes` replace fields of what it gives.
         """
         if self.store is not None and self.store.has(name):
-            return run_from_arrays(*self.store.load(name), schedule)
+            return Run.from_arrays(*self.store.load(name), schedule)
         options = {
             "chunk_steps": self.chunk_steps,
             "checkpoint": None if self.store is None else self.store.checkpoint(name),
             "checkpoint_seconds": self.checkpoint_seconds,
         }
         run = compute(**options)
-        self.save(name, *run_to_arrays(run))
+        self.save(name, *run.to_arrays())
         return run
 
     def save(self, name: str, arrays: dict[str, np.ndarray], record: Mapping[str, Any]) -> None:

@@ -16,9 +16,9 @@ from annealz.core.arrays import indices
 from annealz.core.random import Stream, derive_seed
 from annealz.engine.anneal import anneal
 from annealz.engine.context import Context
-from annealz.engine.merge import merge_runs
 from annealz.engine.observers import AbstractObserver, Expectation, Slope
 from annealz.engine.run import Run
+from annealz.engine.statistics import merge_runs
 from annealz.methods.annealing.plan import AnnealingPlan
 from annealz.methods.annealing.second_opinion import probed_chains
 from annealz.methods.annealing.size import RUN_SHARE, num_opinion_chains

@@ -4,15 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from annealz.engine.run_arrays import RUN
+from annealz.engine.run import RUN
 from annealz.io.archive import real_numbers
 from annealz.io.records import Record
 from annealz.methods.exchange.result import Exchange, Round
 
-_NEEDED = ("log_z0", "seed", "purpose", "seconds", "messages")
-EXCHANGE = Record(
-    "the record of a run of replica exchange", {n: RUN.needed[n] for n in _NEEDED}, RUN.others
-)
+_NEEDED = ("log_z0", "seed", "purpose", "seconds", "messages", "num_filling")
+EXCHANGE = Record("the record of a run of replica exchange", {n: RUN.needed[n] for n in _NEEDED})
 _OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
 
 
@@ -55,6 +53,6 @@ def exchange_from_arrays(arrays: dict[str, np.ndarray], meta: dict[str, Any]) ->
         purpose=meta["purpose"],
         draws=real_numbers(arrays, "draws", what),
         seconds=meta["seconds"],
-        num_filling=meta.get("num_filling", 0),
+        num_filling=meta["num_filling"],
         extra_messages=tuple(meta["messages"]),
     )
