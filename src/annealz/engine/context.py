@@ -12,7 +12,7 @@ per sweep is computed on the CPU. A device that JAX was set to prefer is kept, a
 
 import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +22,7 @@ from annealz.core import interrupts
 from annealz.core.devices import cpu, platform, preferred, preferring
 from annealz.core.failures import user_errors
 from annealz.engine.cluster import current_cluster, on_cluster
-from annealz.engine.progress import OnProgress, begin, in_stage
+from annealz.engine.progress import OnProgress, begin
 from annealz.engine.run import Run
 from annealz.io.store import Store
 from annealz.schedules.schedule import Schedule
@@ -115,8 +115,7 @@ class Context:
 
     def begin(self, stage: str, part: int = 1, num_parts: int = 1) -> OnProgress | None:
         """Report that a stage begins; return the callback of a run that is this stage."""
-        begin(self.on_progress, stage, part, num_parts)
-        return in_stage(self.on_progress, stage, part, num_parts)
+        return begin(self.on_progress, stage, part, num_parts)
 
     def restored(self, plan: Any, **objects: Any) -> Any:
         """Return the plan that the folder holds, of this class."""
@@ -128,45 +127,43 @@ class Context:
             self.place(found.problem.model, getattr(found.request, "num_chains", None))
         return found
 
-    def run(
-        self, name: str, schedule: Schedule, compute: Callable[..., Run], **changes: Any
-    ) -> Run:
+    def run(self, name: str, schedule: Schedule, compute: Callable[..., Run]) -> Run:
         """Return a part of the run: as it is stored, or computed and then stored.
 
-        `compute` takes the options of `anneal` that say how; `changes` replace fields of what it gives.
+        `compute` takes the options of `anneal` that say how.
         """
         if self.store is not None and self.store.has(name):
             return Run.from_arrays(*self.store.load(name), schedule)
-        options = {
-            "chunk_steps": self.chunk_steps,
-            "checkpoint": None if self.store is None else self.store.checkpoint(name),
-            "checkpoint_seconds": self.checkpoint_seconds,
-        }
-        run = compute(**options)
+        run = compute(
+            chunk_steps=self.chunk_steps,
+            checkpoint=None if self.store is None else self.store.checkpoint(name),
+            checkpoint_seconds=self.checkpoint_seconds,
+        )
         self.save(name, *run.to_arrays())
         return run
 
     def save(self, name: str, arrays: dict[str, np.ndarray], record: Mapping[str, Any]) -> None:
         """Store a part of the run; a disk that refuses it stops nothing."""
-        if self.store is None:
-            return
-        try:
-            self.store.save(name, arrays, dict(record))
-        except OSError as error:
-            reason = error.strerror or error
-            self.messages.append(f"could not save the result to {self.store.path}: {reason}.")
+        if self.store is not None:
+            with self._saving(self.store):
+                self.store.save(name, arrays, dict(record))
 
     def finish(self, estimate: Any) -> Any:
         """Mark the run as done, and return the estimate with what could not be saved."""
         if self.store is not None and not self.messages and not self._is_read:
-            try:
+            with self._saving(self.store):
                 self.store.finish(estimate.to_dict())
-            except OSError as error:
-                reason = error.strerror or error
-                self.messages.append(f"could not save the result to {self.store.path}: {reason}.")
         for message in dict.fromkeys(self.messages):
             estimate = estimate.with_message(message)
         return estimate
+
+    @contextlib.contextmanager
+    def _saving(self, store: Store) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or error
+            self.messages.append(f"could not save the result to {store.path}: {reason}.")
 
     def _show(self, stack: contextlib.ExitStack) -> None:
         """Show progress, and call the caller's own function all the same."""
@@ -175,12 +172,11 @@ class Context:
         board = stack.enter_context(live_board())
         if board is None:
             return
-        report = report_labelled_to if self._is_named else report_to
-        first, second = report(board), self.on_progress
+        report = (report_labelled_to if self._is_named else report_to)(board)
+        reports = [report, *filter(None, [self.on_progress])]
 
-        def both(*now: Any) -> None:
-            first(*now)
-            if second is not None:
-                second(*now)
+        def report_all(*now: Any) -> None:
+            for one in reports:
+                one(*now)
 
-        self.on_progress = both
+        self.on_progress = report_all
