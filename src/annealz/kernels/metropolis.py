@@ -14,6 +14,7 @@ from annealz.core.random import Bits
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.phase import Phase, PhasePath
+from annealz.paths.tempered import where
 
 
 class RandomWalk(AbstractTunedKernel):
@@ -47,4 +48,4 @@ class RandomWalk(AbstractTunedKernel):
 def accepted(uniforms, gain, moved: Phase, phase: Phase) -> tuple[Phase, Float[Array, " chains"]]:
     """The states after Metropolis's test, and the probability of acceptance of every chain."""
     gain = jnp.where(jnp.isnan(gain), -jnp.inf, gain)
-    return moved.where(jnp.log(uniforms) < gain, phase), jnp.exp(jnp.minimum(gain, 0))
+    return where(jnp.log(uniforms) < gain, moved, phase), jnp.exp(jnp.minimum(gain, 0))

@@ -31,7 +31,7 @@ from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits, SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.tempered import ZERO_DENSITY
+from annealz.paths.tempered import ZERO_DENSITY, floored
 
 
 class Evaluated(NamedTuple):
@@ -126,11 +126,11 @@ class DiscretePath(AbstractPath):
             return Evaluated(x, self.value(x))
         values, gains = self.model.value_and_gains(x)
         is_zero = (values < ZERO_DENSITY)[:, None, None] | ~jnp.isfinite(gains)
-        return Evaluated(x, _floored(values), jnp.where(is_zero, 0, gains))
+        return Evaluated(x, floored(values), jnp.where(is_zero, 0, gains))
 
     def value(self, x) -> Float[Array, " chains"]:
         """f of these positions."""
-        return _floored(self.model.log_density(x))
+        return floored(self.model.log_density(x))
 
     def at_beta(self, x, value, beta) -> Float[Array, " chains"]:
         """log p*_beta of positions at which f has this value."""
@@ -175,7 +175,3 @@ class DiscretePath(AbstractPath):
 
     def _value(self, parts: Evaluated):
         return self.value(parts.x) if parts.value is None else parts.value
-
-
-def _floored(values):
-    return jnp.where(values < ZERO_DENSITY, ZERO_DENSITY, values)

@@ -40,14 +40,6 @@ class Phase(NamedTuple):
     gradient: Any = None
     """(chains, dim)"""
 
-    def where(self, accept: Float[Array, " chains"], other: "Phase") -> "Phase":
-        """These parts where a chain accepts, the other ones elsewhere."""
-
-        def choose(one, two):
-            return jnp.where(accept.reshape(-1, *(1,) * (one.ndim - 1)), one, two)
-
-        return jax.tree.map(choose, self, other)
-
 
 class PhasePath(AbstractPath):
     """The path of positions (chains, dim), with what a kernel carries beside them."""
