@@ -11,6 +11,7 @@ per sweep is computed on the CPU. A device that JAX was set to prefer is kept, a
 """
 
 import contextlib
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -33,59 +34,48 @@ if TYPE_CHECKING:
 _CPU_NUMBERS = 1e6  # of a sweep of all chains, from which on a GPU is the quicker one
 
 
+@dataclasses.dataclass(kw_only=True)
 class Context:
-    """Where and how a call computes: a context manager.
+    """Where and how a call computes: a context manager."""
 
-    Parameters
-    ----------
-    out : the folder of the run, None for a run that is not kept
-    force : overwrite a run that the folder holds
-    client : a Dask client
-    progress : show a live display
-    on_progress : called with every Progress, or with a name and a Progress where `is_named`
-    on_forecast : called with what a wanted standard error should take
-    chunk_steps : steps between returns to the host
-    checkpoint_seconds : seconds between checkpoints
-    """
+    out: dataclasses.InitVar[str | Path | None] = None
+    """The folder of the run, None for a run that is not kept."""
+    force: bool = False
+    """Overwrite a run that the folder holds."""
+    client: "Client | None" = None
+    progress: bool = False
+    """Show a live display."""
+    on_progress: Callable[..., None] | None = None
+    """Called with every Progress, or with a name and a Progress where `is_named`."""
+    on_forecast: Callable[[Any], None] | None = None
+    """Called with what a wanted standard error should take."""
+    chunk_steps: int | None = None
+    """Steps between returns to the host."""
+    checkpoint_seconds: float = 15.0
+    """Between checkpoints."""
+    is_named: bool = False
+    is_resumed: bool = False
 
-    def __init__(
-        self,
-        *,
-        out: str | Path | None = None,
-        force: bool = False,
-        client: "Client | None" = None,
-        progress: bool = False,
-        on_progress: Callable[..., None] | None = None,
-        on_forecast: Callable[[Any], None] | None = None,
-        chunk_steps: int | None = None,
-        checkpoint_seconds: float = 15.0,
-        is_named: bool = False,
-        is_resumed: bool = False,
-    ):
+    def __post_init__(self, out: str | Path | None):
         self.store = None if out is None else Store(out)
-        self.chunk_steps, self.checkpoint_seconds = chunk_steps, checkpoint_seconds
-        self.on_progress: OnProgress | None = on_progress
-        self.on_forecast = on_forecast
         self.messages: list[str] = []
-        self._force, self._client, self._progress = force, client, progress
-        self._is_named = is_named
-        self._is_read = is_resumed and self.store is not None and self.store.is_done
+        self._is_read = self.is_resumed and self.store is not None and self.store.is_done
         self._stack = contextlib.ExitStack()
 
     @classmethod
     def of(cls, arguments: dict[str, Any], **more: Any) -> Self:
         """Take the arguments of a call that say where and how, out of all of them."""
-        names = inspect.signature(cls.__init__).parameters.keys() & arguments.keys()
-        return cls(**{name: arguments.pop(name) for name in names - {"self"}}, **more)
+        names = inspect.signature(cls).parameters.keys() & arguments.keys()
+        return cls(**{name: arguments.pop(name) for name in names}, **more)
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             stack.enter_context(interrupts.awaiting())
             stack.enter_context(user_errors())
-            stack.enter_context(on_cluster(self._client))
+            stack.enter_context(on_cluster(self.client))
             if self.store is not None and not self._is_read:
                 stack.enter_context(self.store.writing())
-            if self._progress:
+            if self.progress:
                 self._show(stack)
             self._stack = stack.pop_all()
         return self
@@ -106,7 +96,7 @@ class Context:
     def check_folder(self) -> None:
         """Refuse a folder that cannot hold the run, before anything is computed."""
         if self.store is not None:
-            self.store.check_free(self._force)
+            self.store.check_free(self.force)
 
     def create(self, plan: Any) -> None:
         """Write the plan into the folder, in place of what was there."""
@@ -172,7 +162,7 @@ class Context:
         board = stack.enter_context(live_board())
         if board is None:
             return
-        report = (report_labelled_to if self._is_named else report_to)(board)
+        report = (report_labelled_to if self.is_named else report_to)(board)
         reports = [report, *filter(None, [self.on_progress])]
 
         def report_all(*now: Any) -> None:

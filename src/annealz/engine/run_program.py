@@ -65,17 +65,18 @@ class RunProgram(BlockProgram):
 
     @functools.cached_property
     def log_z0(self) -> float:
-        """log Z_A."""
         return self.path.log_z0
 
     @functools.cached_property
     def resampling(self) -> Resampling | None:
-        return None if self.resample is None else Resampling(self.resample, self.island_size or 1)
+        if self.resample is None:
+            return None
+        return Resampling(self.resample, island_size(self.num_chains))
 
     @property
     def island_size(self) -> int | None:
         """Chains an island, where there are any."""
-        return None if self.resample is None else island_size(self.num_chains)
+        return None if self.resampling is None else self.resampling.island_size
 
     @functools.cached_property
     def betas(self) -> np.ndarray:
@@ -107,26 +108,22 @@ class RunProgram(BlockProgram):
         fused = self.given[-1]
         return super().first_steps if fused is None else fused.first_steps
 
-    def digest(self, *more: Any) -> str:
+    def digest(self, draws: np.ndarray | None) -> str:
         """Return the digest of everything that the run is given."""
-        mode = " reverse" if self.is_reverse else ""
-        if self.resample is not None:
-            mode = f" resample {float(self.resample)}"
-        settings = (
-            f"{self.seed} {self.purpose} {self.num_chains} {self.blocks[1]} {self.every} "
-            f"{self.schedule.digest}{mode}"
-        )
-        return digest_of((self.path, self.kernel, self.observers, *more), settings)
-
-    @functools.cached_property
-    def _load(self) -> dict[str, float]:
-        """What its programs are worth: numbers in all, and of the states of a block."""
-        size = self.num_chains * self.num_steps * self.path.sweep_size
-        return {"work": size, "at_once": self._states_like.size}
+        settings = (self.seed, self.purpose, self.num_chains, self.blocks[1], self.every)
+        mode = self.schedule.digest, self.is_reverse, self.resample and float(self.resample)
+        words = " ".join(map(str, settings + mode))
+        return digest_of((self.path, self.kernel, self.observers, draws), words)
 
     @functools.cached_property
     def _states_like(self) -> jax.ShapeDtypeStruct:
         return states_like(self.path, self.blocks[1])
+
+    @property
+    def _load(self) -> dict[str, float]:
+        """What its programs are worth: numbers in all, and of the states of a block."""
+        size = self.num_chains * self.num_steps * self.path.sweep_size
+        return {"work": size, "at_once": self._states_like.size}
 
     def _start(self, given: tuple, i: int, draws: Any) -> tuple[Compiled, tuple]:
         """Return what makes block i, and what it is given."""

@@ -168,14 +168,17 @@ def adapt(
     budget: int,
     num_chains: int | None = None,
 ) -> Adaptation:
-    """Step and scales along beta, for about `budget` sweeps: more if many temperatures are needed.
+    """Find step and scales along beta, for about `budget` sweeps: more if many temperatures are needed.
 
-    `num_chains` takes so many chains instead, each for as many sweeps.
-
-    `path` is that of the states that the kernel moves (`kernel.extend`).
+    `num_chains` takes so many chains instead, each for as many sweeps. `path` is that of the states that
+    the kernel moves (`kernel.extend`).
     """
     began = time.monotonic()
-    count, sweeps, work = _Size.of(path, budget, num_chains)
+    each = budget / _USUAL_TEMPERATURES
+    count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
+    sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))  # at one temperature
+    count = count if num_chains is None else num_chains
+    work = _USUAL_TEMPERATURES * sweeps * count * path.sweep_size
     stream, chains = Stream(seed, "tuning"), indices(count)
     generator = np.random.default_rng(derive_seed(seed, "tuning", "resampling"))
     path = path.unnamed()
@@ -213,23 +216,6 @@ def adapt(
         count,
         time.monotonic() - began,
     )
-
-
-class _Size(NamedTuple):
-    """How much an adaptation does."""
-
-    num_chains: int
-    sweeps: int
-    """At one temperature."""
-    work: float
-
-    @classmethod
-    def of(cls, path: Any, budget: int, num_chains: int | None) -> Self:
-        each = budget / _USUAL_TEMPERATURES
-        count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
-        sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))
-        count = count if num_chains is None else num_chains
-        return cls(count, sweeps, _USUAL_TEMPERATURES * sweeps * count * path.sweep_size)
 
 
 @Compiled

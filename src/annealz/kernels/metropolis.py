@@ -8,7 +8,7 @@ Symmetric, so the kernel is its own reversal.
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.random import Bits
 from annealz.kernels.adaptation import AbstractTunedKernel
@@ -33,6 +33,9 @@ class RandomWalk(AbstractTunedKernel):
     """
 
     target_acceptance: ClassVar[float] = 0.234
+
+    def __init__(self, step_size: ArrayLike | None = None):
+        super().__init__(step_size)
 
     def extend(self, path: AbstractPath) -> PhasePath:
         return path if isinstance(path, PhasePath) else PhasePath(path)
