@@ -293,7 +293,9 @@ class ClusterBlocks:
 
     def __init__(self, program: "BlockProgram", cluster: Cluster):
         self.program, self.cluster = program, cluster
-        self._sent = cluster.map(keep, [SentProgram(pack(program.fresh()), cluster.host)])[0]
+        fresh: Any = dataclasses.replace(program)  # pyright: ignore[reportArgumentType]
+        # nothing that was made on this machine goes with it
+        self._sent = cluster.map(keep, [SentProgram(pack(fresh), cluster.host)])[0]
         self._indices = range(len(program.blocks[0]))
         self._standing: dict[int, list[Future]] = {}
         self._gathered: tuple[int, list[Any]] = (-1, [])

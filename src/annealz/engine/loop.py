@@ -12,10 +12,9 @@ JAX and runs as many blocks side by side as it has cores. On a cluster the block
 
 import abc
 import contextlib
-import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -43,10 +42,6 @@ class BlockProgram(abc.ABC):
     def first_steps(self) -> int:
         """Steps of the first chunk, before anything is known of its time."""
         return 8
-
-    def fresh(self) -> Self:
-        """Return the same run, with nothing that was made on this machine."""
-        return dataclasses.replace(self)  # pyright: ignore[reportArgumentType]
 
     @abc.abstractmethod
     def first(self, given: tuple, i: int, draws: Any, /) -> Any:

@@ -85,13 +85,11 @@ class Clusters(AbstractKernel):
     def extend(self, path: AbstractPath) -> AbstractPath:
         """The path itself, if it is one of units that agree."""
         flat = path.flat if isinstance(path, MixtureLayerPath | MixturePairPath) else path
+        size = flat.start.shape[0] if isinstance(flat, PairPath) else None
         if isinstance(flat, AbstractLayerPath):
-            is_binary = all(
-                isinstance(units, BernoulliUnits) for units in (flat.state_units, flat.latent_units)
-            )
-            size = flat.state_bias.size + flat.latent_bias.size if is_binary else None
-        else:
-            size = flat.start.shape[0] if isinstance(flat, PairPath) else None
+            kinds = {type(flat.state_units), type(flat.latent_units)}
+            if kinds == {BernoulliUnits}:
+                size = flat.state_bias.size + flat.latent_bias.size
         if size != self.shifts.size:
             raise ValueError(
                 f"clusters need the path of an Ising or Potts model of {self.shifts.size} units, got a "

@@ -48,7 +48,7 @@ class AbstractUnitKernel(AbstractKernel):
                 f"{type(self).__name__} moves the units of a DiscreteDensity, got a "
                 f"{type(path).__name__}: take the model's own kernel (leave kernel out)."
             )
-        return path if path.has_value else path.carrying()
+        return path if path.carries_value else path.carrying()
 
     def reversed(self) -> AbstractKernel:
         return self

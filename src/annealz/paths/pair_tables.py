@@ -64,7 +64,14 @@ class PairTablePath(AbstractPairPath):
             for unit, (is_one, others) in enumerate(zip(is_there, near, strict=True)):
                 tables[unit, is_one] = np.moveaxis(given[unit][:, others[is_one]], 0, -1)
             neighbours = on_device(near, np.int32)
-        return cls(base, start, on_device(tables), neighbours, fields - start, on_device(0.0))
+        return cls(
+            base=base,
+            start=start,
+            tables=on_device(tables),
+            neighbours=neighbours,
+            change=fields - start,
+            offset=on_device(0.0),
+        )
 
     def slope(self, x, beta):
         pairs = self._pairs_in_order(x) if self.neighbours is None else self._pairs(x)
