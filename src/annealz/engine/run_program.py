@@ -31,7 +31,7 @@ from annealz.engine.loop import BlockProgram
 from annealz.engine.observers import AbstractObserver
 from annealz.engine.progress import Progress
 from annealz.engine.resampling import Resampling, island_size
-from annealz.engine.statistics import Tally, merge_records, merge_tallies, recorded_steps, tally
+from annealz.engine.statistics import Tally, Weighted, merge_records, recorded_steps, tally
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
 from annealz.schedules.schedule import Schedule
@@ -173,11 +173,13 @@ class RunProgram(BlockProgram):
                 f"{self.num_steps} (beta = {self.betas[stop]:.4g}): the log density is NaN there, or too "
                 "large for float32; return -inf where the density is zero, take more steps, or rescale it."
             )
-        log_sum, ess = merge_tallies(tallies)
-        gain = log_sum - np.log(self.num_chains)
+        weighted = Weighted.of(tallies)
+        gain = float(weighted.log_sum) - np.log(self.num_chains)
         log_z = self.log_z0 - gain if self.is_reverse else self.log_z0 + gain
         steps = recorded_steps(step, stop, self.every, self.num_steps)
-        progress = Progress(stop, self.num_steps, log_z, ess, num_chains=self.num_chains)
+        progress = Progress(
+            stop, self.num_steps, log_z, float(weighted.ess), num_chains=self.num_chains
+        )
         return merge_records([part.record for part in parts], steps), progress
 
 

@@ -87,12 +87,6 @@ class Weighted(NamedTuple):
         return sum(c * value for c, value in zip(shares, values, strict=True))
 
 
-def merge_tallies(tallies: list[Tally]) -> tuple[float, float]:
-    """log of the sum of all weights, and their ESS."""
-    weighted = Weighted.of(tallies)
-    return float(weighted.log_sum), float(weighted.ess)
-
-
 def recorded_steps(start: int, stop: int, every: int, last: int) -> list[int]:
     """Those among start + 1 .. stop."""
     steps = list(range((start // every + 1) * every, stop + 1, every))
@@ -119,9 +113,9 @@ def merge_records(parts: list[Record], steps: list[int]) -> list[dict[str, Any]]
 
 def _mended(part: Record) -> Record:
     """The same without numbers that left float32, where log weights are 1e8 nats apart."""
-    if np.isfinite(part.weight_squared).all() and (part.weight_squared > 0).all():
-        return part
     is_lost = ~np.isfinite(part.weight_squared) | ~(part.weight_squared > 0)
+    if not is_lost.any():
+        return part
     means, variances = (
         jax.tree.map(lambda a: np.nan_to_num(a, posinf=0.0, neginf=0.0), tree)
         for tree in (part.means, part.variances)

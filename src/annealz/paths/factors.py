@@ -21,7 +21,6 @@ All tables lie one after the other in one vector, and an entry is found by offse
 states: one program for all shapes of tables.
 """
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -114,9 +113,7 @@ class FactorTables(eqx.Module):
         assert self.zeros is not None
         return self.energy(x, self.zeros) > 0
 
-    def site_energies(
-        self, x, sites, num_states: int, values
-    ) -> Float[Array, "chains sites states"]:
+    def site_energies(self, x, sites, num_states: int) -> Float[Array, "chains sites states"]:
         """The energies of the factors of some units, for every state of these."""
 
         def add(slot, total):
@@ -125,7 +122,7 @@ class FactorTables(eqx.Module):
                 states = x[:, self.other_units[sites, slot, other]].astype(jnp.int32)
                 places = places + self.other_strides[sites, slot, other] * states
             steps = self.slot_strides[sites, slot][:, None] * jnp.arange(num_states)
-            return total + values[places[..., None] + steps]
+            return total + self.soft[places[..., None] + steps]
 
         zeros = jnp.zeros((x.shape[0], sites.shape[0], num_states), jnp.float32)
         return jax.lax.fori_loop(0, self.slot_counts[sites].max(), add, zeros)
@@ -190,38 +187,23 @@ class FactorPath(AbstractUnitPath):
     def slope(self, x, beta):
         return self.tables.energy(x, self.tables.soft) + self._picked(x, self.change)
 
-    def conditioned(self, bits: Bits, x, beta) -> "_AtBeta":
+    def conditioned(self, bits: Bits, x, beta) -> "FactorPath":
         """The path with the zeros that this beta has."""
-        values, zeros = self.tables.soft, self.tables.zeros
-        if zeros is not None:
-            values = jnp.where((zeros > 0) & (beta >= 1), _HARD_ZERO, values)
-        return _AtBeta(self, values)
+        soft, zeros = self.tables.soft, self.tables.zeros
+        if zeros is None:
+            return self
+        values = jnp.where((zeros > 0) & (beta >= 1), _HARD_ZERO, soft)
+        return eqx.tree_at(lambda path: path.tables.soft, self, values)
 
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
-        return _AtBeta(self, self.tables.soft).site_logits(x, sites, beta)
+        energies = self.tables.site_energies(x, sites, self.num_states)
+        logits = self.start[sites] + beta * (energies + self.change[sites])
+        if self.allowed is None:
+            return logits
+        return jnp.where(self.allowed[sites], logits, _MISSING)
 
     def _picked(self, x, fields) -> Float[Array, " chains"]:
         return jnp.take_along_axis(fields, x.astype(jnp.int32).T, axis=1).sum(0)
-
-
-@dataclasses.dataclass(frozen=True)
-class _AtBeta:
-    """The path where zeros are what they are at one beta."""
-
-    path: FactorPath
-    values: Any
-
-    @property
-    def units(self):
-        return self.path.units
-
-    def site_logits(self, x, sites, beta):
-        path = self.path
-        energies = path.tables.site_energies(x, sites, path.num_states, self.values)
-        logits = path.start[sites] + beta * (energies + path.change[sites])
-        if path.allowed is None:
-            return logits
-        return jnp.where(path.allowed[sites], logits, _MISSING)
 
 
 def _softened(table: np.ndarray) -> np.ndarray:
