@@ -33,7 +33,7 @@ def connected(where: str) -> "Iterator[Client]":
     """Connect to a cluster, until the context ends: an address, a scheduler file, or a number."""
     distributed = need("distributed", "clusters are reached", "cluster")
     for name in ("distributed", "tornado", *logging.root.manager.loggerDict):
-        if name.startswith(("distributed", "tornado")):
+        if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(_SILENT)  # a sentence of ours is enough
     if where.isdecimal():
         with _local(distributed, int(where)) as client:

@@ -107,8 +107,7 @@ class TemperedPath(AbstractPath):
 
     def value_and_gradient(self, x) -> tuple[Float[Array, " chains"], Float[Array, "chains dim"]]:
         """f - c at these states, and its gradient in them."""
-        values, pull = jax.vjp(self._model_value, x)
-        gradient = pull(jnp.ones_like(values))[0]
+        values, gradient = with_gradient(self._model_value, x)
         is_zero = (values < ZERO_DENSITY)[:, None] | ~jnp.isfinite(gradient)
         return floored(values), jnp.where(is_zero, 0, gradient)
 
@@ -128,6 +127,12 @@ class TemperedPath(AbstractPath):
         values = values + self.stretch(x)
         resolved = self.base.is_resolved(x) if isinstance(self.base, AbstractFrameBase) else True
         return values if resolved is True else jnp.where(resolved, values, -jnp.inf)
+
+
+def with_gradient(function, x):
+    """Return the values of every chain, and their gradients."""
+    values, pull = jax.vjp(function, x)
+    return values, pull(jnp.ones_like(values))[0]
 
 
 def floored(values):
