@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.kernels.hais import HAIS
+from annealz.kernels.hmc import HAIS
 from annealz.models.log_density import LogDensity
 from contestants import Annealing, Bare, Program
 

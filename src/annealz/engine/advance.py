@@ -1,8 +1,4 @@
-"""What runs on the device: a block of chains, and many steps of it in one compiled program.
-
-    log w += log p*_{beta_k}(v_{k-1}) - log p*_{beta_{k-1}}(v_{k-1})
-    record, if k is a recorded step: statistics of v_{k-1} under the weights just updated
-    v_k ~ T_{beta_k}(. | v_{k-1})
+"""What runs on the device: a block of chains, and many steps of it (`anneal.py`) in one compiled program.
 
 The numbers of steps and of chains are traced values: one compiled program serves every chunk of every
 schedule length.
@@ -164,7 +160,7 @@ def advance(
             return recorded(end, block)
         if not path.is_cheap_to_record:
             return recorded(end, repeat(plain, k + 1, end, block, rounds))
-        first = block, _unpacked(path, block)
+        first = block, eqx.tree_at(lambda b: b.x, block, path.unpack(block.x))
         block, before = repeat(both, k + 1, end + 1, first, rounds)
         beta = chunk.betas[end - chunk.start]
         return block, _record(path, observers, before, beta, step.is_real)
@@ -175,7 +171,8 @@ def advance(
         target = jnp.minimum((k // chunk.every + 1) * chunk.every, chunk.last)
         end = jnp.minimum(target, chunk.stop)
         block, record = steps_to(end, k, block)
-        records = jax.tree.map(lambda all, one: _put(all, one, slot), records, record)
+        put = jax.lax.dynamic_update_index_in_dim
+        records = jax.tree.map(lambda all, one: put(all, one, slot, 0), records, record)
         return end, slot + (end == target), block, records  # an unrecorded slot is written again
 
     block = eqx.tree_at(lambda b: b.x, block, path.pack(path.restore(block.x)))
@@ -198,14 +195,6 @@ def advance_fused(fused, path, stream: Stream, block: Block, chunk: Chunk):
     )
     block = Block(path.store(held.x), held.log_weights, held.compensation, block.carries)
     return block, records
-
-
-def _put(all: jax.Array, one: jax.Array, slot: jax.Array) -> jax.Array:
-    return jax.lax.dynamic_update_index_in_dim(all, one, slot, 0)
-
-
-def _unpacked(path, block: Block) -> Block:
-    return eqx.tree_at(lambda b: b.x, block, path.unpack(block.x))
 
 
 def round_steps(path, every: int) -> int | None:

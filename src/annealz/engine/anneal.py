@@ -29,10 +29,9 @@ side is approximate. The first move, at beta = 1, is part of the start. What is 
 forward loop (increment from beta_k to beta_{k-1}, then move at beta_{k-1}) and its cost. The move that
 this adds at beta = 0 touches no weight.
 
-The loop over k runs on the device in chunks (`loop.py`, `advance.py`). Chains run in blocks of one size
-that share nothing, and binary ones are kept as bits between chunks, so that a million of them fit into
-any machine. A block's part of each statistic is merged with the others' on the host, in float64. One
-compiled program serves every chunk of every schedule length.
+The loop over k runs on the device in chunks (`loop.py`, `advance.py`), and chains in blocks (`blocks.py`).
+Binary ones are kept as bits between chunks, so that a million of them fit into any machine. A block's part
+of each statistic is merged with the others' on the host, in float64 (`statistics.py`).
 """
 
 from __future__ import annotations
@@ -140,9 +139,7 @@ def anneal(
         resample,
     )
     draws = check_start(path, start, num_chains) if reverse else None
-    kept = None
-    if checkpoint is not None:
-        kept = Checkpoint(Path(checkpoint), program.digest(*(() if draws is None else (draws,))))
+    kept = None if checkpoint is None else Checkpoint(Path(checkpoint), program.digest(draws))
     saver = Saver(kept, checkpoint_seconds)
     with on_cluster(client), user_errors():
         done = take_steps(

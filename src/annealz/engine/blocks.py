@@ -59,10 +59,8 @@ def gather(trees: list[Any], num_chains: int) -> Any:
 
 def last_states(path: AbstractPath, blocks: list[Block], num_chains: int) -> np.ndarray:
     """Return the last states of all chains; binary ones as bytes."""
-    if not path.is_binary:
-        return gather([block.x for block in blocks], num_chains)
-    bits = np.concatenate([block.x for block in blocks])[:num_chains]
-    return np.unpackbits(bits, axis=-1, count=path.num_units)
+    x = gather([block.x for block in blocks], num_chains)
+    return np.unpackbits(x, axis=-1, count=path.num_units) if path.is_binary else x
 
 
 def log_weights_of(block: Block) -> np.ndarray:

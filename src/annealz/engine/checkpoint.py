@@ -42,16 +42,6 @@ class Checkpoint:
     path: Path
     digest: str
 
-    def exists(self) -> bool:
-        return self.path.exists()
-
-    def is_of_this_run(self) -> bool:
-        """Whether what is there belongs to it; not where it cannot be read."""
-        try:
-            return load_archive(self.path)[1].get("digest") == self.digest
-        except ValueError:
-            return False
-
     def save(self, now: RunState, seconds: float) -> None:
         """Replace the file, atomically."""
         leaves = jax.tree.leaves(now.blocks)
@@ -70,14 +60,12 @@ class Checkpoint:
             )
         meta = CHECKPOINT.check(meta, self.path)
         leaves, structure = jax.tree.flatten(start.blocks)
-        what = str(self.path)
+        what, has_records = str(self.path), "record:step" in arrays
         stored = [
             _unpack(real_numbers(arrays, f"leaf:{i}", what), leaf, what)
             for i, leaf in enumerate(leaves)
         ]
-        count = 0
-        if "record:step" in arrays:
-            count = len(real_numbers(arrays, "record:step", what, num_axes=1))
+        count = len(real_numbers(arrays, "record:step", what, num_axes=1)) if has_records else 0
         columns = {
             k.removeprefix("record:"): real_numbers(arrays, k, what, length=count)
             for k in arrays
@@ -104,7 +92,7 @@ class Saver:
 
     def load(self, start: Callable[[], RunState]) -> RunState | None:
         """Where the run stood, if it was kept; the blocks take the structure of the start's."""
-        if self._checkpoint is None or not self._checkpoint.exists():
+        if self._checkpoint is None or not self._checkpoint.path.exists():
             return None
         found, self._spent = self._checkpoint.load(start())
         return found
@@ -154,10 +142,9 @@ def _pack(array: np.ndarray) -> np.ndarray:
 
 
 def _unpack(stored: np.ndarray, like: Any, what: str) -> jax.Array:
-    if stored.dtype == np.uint8 and like.dtype == np.float32:
-        if stored.shape != (-(-like.size // 8),):
-            raise ValueError(f"{what} is damaged: its states do not fit the run.")
+    is_packed = stored.dtype == np.uint8 and like.dtype == np.float32
+    if is_packed and stored.shape == (-(-like.size // 8),):
         stored = np.unpackbits(stored, count=like.size).reshape(like.shape)
-    if stored.shape != like.shape:
+    elif is_packed or stored.shape != like.shape:
         raise ValueError(f"{what} is damaged: its states do not fit the run.")
     return on_device(stored, like.dtype)

@@ -21,7 +21,6 @@ import io
 import itertools
 import math
 import pickle
-import sys
 import threading
 import time
 import types
@@ -148,17 +147,16 @@ class _OpenedProgram:
         self.given = functools.cache(lambda device: on_one(self.program.given, device))
 
 
-class _Thread(threading.local):
-    """A thread of a worker has one of its devices, in turn."""
-
-    def __init__(self):
-        every = devices.local_devices()
-        self.device = every[next(_counter) % len(every)]
-
-
-_counter, _opening = itertools.count(), threading.Lock()
 _open = functools.lru_cache(_MOST_PROGRAMS)(_OpenedProgram)
-_thread = functools.cache(_Thread)
+_counter, _opening, _thread = itertools.count(), threading.Lock(), threading.local()
+
+
+def _own_device() -> devices.Device:
+    """Return the device of this thread: every thread of a worker has one, in turn."""
+    if not hasattr(_thread, "device"):
+        every = devices.local_devices()
+        _thread.device = every[next(_counter) % len(every)]
+    return _thread.device
 
 
 @contextlib.contextmanager
@@ -166,7 +164,7 @@ def _opened(sent: SentProgram, what: str) -> "Iterator[tuple[BlockProgram, tuple
     """Open the program, with what its blocks need, on the thread's device."""
     check_host(describe_host(devices.platform()), sent.host)
     with _opening:
-        opened, device = _open(sent.payload), _thread().device
+        opened, device = _open(sent.payload), _own_device()
     one = contextlib.nullcontext() if what in opened.compiled else opened.lock  # compiles
     with devices.preferring(device), one, user_errors():
         yield opened.program, opened.given(device)
@@ -177,13 +175,12 @@ def _opened(sent: SentProgram, what: str) -> "Iterator[tuple[BlockProgram, tuple
 
 
 def pack(program: Any) -> bytes:
-    """Return its bytes; functions that travel by their code are apart from the rest."""
+    """Return its bytes; functions are apart from the rest, so that a worker reads each of them once."""
     import cloudpickle
 
     class Pickler(cloudpickle.Pickler):
         def persistent_id(self, obj: Any) -> bytes | None:
-            is_own = isinstance(obj, _FUNCTIONS) and not _is_importable(obj)
-            return cloudpickle.dumps(obj) if is_own else None
+            return cloudpickle.dumps(obj) if isinstance(obj, _FUNCTIONS) else None
 
     file = io.BytesIO()
     Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(program)
@@ -205,15 +202,6 @@ def unpack(payload: bytes) -> Any:
             f"a worker has no module {error.name!r}, which the run needs: install it on the workers, or "
             "send it with client.upload_file."
         ) from error
-
-
-def _is_importable(function: Any) -> bool:
-    """Check whether a worker finds it by its name."""
-    module = getattr(function, "__module__", None)
-    found: Any = None if module == "__main__" else sys.modules.get(module or "")
-    for name in getattr(function, "__qualname__", "").split("."):
-        found = getattr(found, name, None)
-    return found is function
 
 
 # --- in the process that asks -----------------------------------------------------------------
@@ -306,7 +294,9 @@ class ClusterBlocks:
 
     def __init__(self, program: "BlockProgram", cluster: Cluster):
         self.program, self.cluster = program, cluster
-        self._sent = cluster.map(keep, [SentProgram(pack(program.fresh()), cluster.host)])[0]
+        fresh: Any = dataclasses.replace(program)  # pyright: ignore[reportArgumentType]
+        # nothing that was made on this machine goes with it
+        self._sent = cluster.map(keep, [SentProgram(pack(fresh), cluster.host)])[0]
         self._indices = range(len(program.blocks[0]))
         self._standing: dict[int, list[Future]] = {}
         self._gathered: tuple[int, list[Any]] = (-1, [])
@@ -325,7 +315,7 @@ class ClusterBlocks:
     def begin(self, draws: np.ndarray | None = None) -> None:
         """Stand before the first step; in reverse from these draws."""
         starts = [None] * len(self._indices) if draws is None else cut(draws, *self.program.blocks)
-        self._standing, self._spans = {0: self._map(begin, self._indices, starts)}, 0
+        self._standing, self._spans = {0: self._map(begin, starts)}, 0
 
     def put(self, step: int, blocks: Sequence[Any]) -> None:
         """Stand at this step, with these blocks."""
@@ -343,9 +333,8 @@ class ClusterBlocks:
         """Take steps step + 1 .. stop with every block; return what each gives."""
         if self._spans >= _MOST_SPANS:
             self.put(step, self.at(step))
-        before, count = self._standing[step], len(self._indices)
-        span = [step] * count, [stop] * count, [terms] * count
-        after = self._map(advance, self._indices, before, *span)
+        before = self._standing[step]
+        after = self._map(advance, before, *([one] * len(before) for one in (step, stop, terms)))
         try:
             parts = self.cluster.gather(self.cluster.map(part_of, after, priority=_FIRST))
         except BaseException:
@@ -360,7 +349,9 @@ class ClusterBlocks:
         self._standing, self._sent = {}, None
 
     def _map(self, function: Callable, *columns: Sequence[Any]) -> list["Future"]:
-        return self.cluster.map(function, [self._sent] * len(self._indices), *columns)
+        return self.cluster.map(
+            function, [self._sent] * len(self._indices), self._indices, *columns
+        )
 
 
 _current: contextvars.ContextVar[Cluster | None] = contextvars.ContextVar("cluster", default=None)

@@ -11,8 +11,9 @@ per sweep is computed on the CPU. A device that JAX was set to prefer is kept, a
 """
 
 import contextlib
+import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,9 +23,8 @@ from annealz.core import interrupts
 from annealz.core.devices import cpu, platform, preferred, preferring
 from annealz.core.failures import user_errors
 from annealz.engine.cluster import current_cluster, on_cluster
-from annealz.engine.progress import OnProgress, begin, in_stage
+from annealz.engine.progress import OnProgress, begin
 from annealz.engine.run import Run
-from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
 from annealz.io.store import Store
 from annealz.schedules.schedule import Schedule
 
@@ -34,57 +34,47 @@ if TYPE_CHECKING:
 _CPU_NUMBERS = 1e6  # of a sweep of all chains, from which on a GPU is the quicker one
 
 
+@dataclasses.dataclass(kw_only=True)
 class Context:
-    """Where and how a call computes: a context manager.
+    """Where and how a call computes: a context manager."""
 
-    Parameters
-    ----------
-    out : the folder of the run, None for a run that is not kept
-    force : overwrite a run that the folder holds
-    client : a Dask client
-    progress : show a live display
-    on_progress : called with every Progress, or with a name and a Progress
-    on_forecast : called with what a wanted standard error should take
-    chunk_steps : steps between returns to the host
-    checkpoint_seconds : seconds between checkpoints
-    """
+    out: dataclasses.InitVar[str | Path | None] = None
+    """The folder of the run, None for a run that is not kept."""
+    force: bool = False
+    """Overwrite a run that the folder holds."""
+    client: "Client | None" = None
+    progress: bool = False
+    """Show a live display."""
+    on_progress: Callable[..., None] | None = None
+    """Called with every Progress, or with a name and a Progress."""
+    on_forecast: Callable[[Any], None] | None = None
+    """Called with what a wanted standard error should take."""
+    chunk_steps: int | None = None
+    """Steps between returns to the host."""
+    checkpoint_seconds: float = 15.0
+    """Between checkpoints."""
+    is_resumed: bool = False
 
-    def __init__(
-        self,
-        *,
-        out: str | Path | None = None,
-        force: bool = False,
-        client: "Client | None" = None,
-        progress: bool = False,
-        on_progress: Callable[..., None] | None = None,
-        on_forecast: Callable[[Any], None] | None = None,
-        chunk_steps: int | None = None,
-        checkpoint_seconds: float = 15.0,
-        is_resumed: bool = False,
-    ):
+    def __post_init__(self, out: str | Path | None):
         self.store = None if out is None else Store(out)
-        self.chunk_steps, self.checkpoint_seconds = chunk_steps, checkpoint_seconds
-        self.on_progress: OnProgress | None = on_progress
-        self.on_forecast = on_forecast
         self.messages: list[str] = []
-        self._force, self._client, self._progress = force, client, progress
-        self._is_read = is_resumed and self.store is not None and self.store.is_done
+        self._is_read = self.is_resumed and self.store is not None and self.store.is_done
         self._stack = contextlib.ExitStack()
 
     @classmethod
     def of(cls, arguments: dict[str, Any], **more: Any) -> Self:
         """Take the arguments of a call that say where and how, out of all of them."""
-        names = inspect.signature(cls.__init__).parameters.keys() & arguments.keys()
-        return cls(**{name: arguments.pop(name) for name in names - {"self"}}, **more)
+        names = inspect.signature(cls).parameters.keys() & arguments.keys()
+        return cls(**{name: arguments.pop(name) for name in names}, **more)
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
             stack.enter_context(interrupts.awaiting())
             stack.enter_context(user_errors())
-            stack.enter_context(on_cluster(self._client))
+            stack.enter_context(on_cluster(self.client))
             if self.store is not None and not self._is_read:
                 stack.enter_context(self.store.writing())
-            if self._progress:
+            if self.progress:
                 self._show(stack)
             self._stack = stack.pop_all()
         return self
@@ -105,7 +95,7 @@ class Context:
     def check_folder(self) -> None:
         """Refuse a folder that cannot hold the run, before anything is computed."""
         if self.store is not None:
-            self.store.check_free(self._force)
+            self.store.check_free(self.force)
 
     def create(self, plan: Any) -> None:
         """Write the plan into the folder, in place of what was there."""
@@ -114,8 +104,7 @@ class Context:
 
     def begin(self, stage: str, part: int = 1, num_parts: int = 1) -> OnProgress | None:
         """Report that a stage begins; return the callback of a run that is this stage."""
-        begin(self.on_progress, stage, part, num_parts)
-        return in_stage(self.on_progress, stage, part, num_parts)
+        return begin(self.on_progress, stage, part, num_parts)
 
     def restored(self, plan: Any, **objects: Any) -> Any:
         """Return the plan that the folder holds, of this class."""
@@ -127,57 +116,55 @@ class Context:
             self.place(found.problem.model, getattr(found.request, "num_chains", None))
         return found
 
-    def run(
-        self, name: str, schedule: Schedule, compute: Callable[..., Run], **changes: Any
-    ) -> Run:
+    def run(self, name: str, schedule: Schedule, compute: Callable[..., Run]) -> Run:
         """Return a part of the run: as it is stored, or computed and then stored.
 
-        `compute` takes the options of `anneal` that say how; `changes` replace fields of what it gives.
+        `compute` takes the options of `anneal` that say how.
         """
         if self.store is not None and self.store.has(name):
-            return run_from_arrays(*self.store.load(name), schedule)
-        options = {
-            "chunk_steps": self.chunk_steps,
-            "checkpoint": None if self.store is None else self.store.checkpoint(name),
-            "checkpoint_seconds": self.checkpoint_seconds,
-        }
-        run = compute(**options)
-        self.save(name, *run_to_arrays(run))
+            return Run.from_arrays(*self.store.load(name), schedule)
+        run = compute(
+            chunk_steps=self.chunk_steps,
+            checkpoint=None if self.store is None else self.store.checkpoint(name),
+            checkpoint_seconds=self.checkpoint_seconds,
+        )
+        self.save(name, *run.to_arrays())
         return run
 
     def save(self, name: str, arrays: dict[str, np.ndarray], record: Mapping[str, Any]) -> None:
         """Store a part of the run; a disk that refuses it stops nothing."""
-        if self.store is None:
-            return
-        try:
-            self.store.save(name, arrays, dict(record))
-        except OSError as error:
-            reason = error.strerror or error
-            self.messages.append(f"could not save the result to {self.store.path}: {reason}.")
+        if self.store is not None:
+            with self._saving(self.store):
+                self.store.save(name, arrays, dict(record))
 
     def finish(self, estimate: Any) -> Any:
         """Mark the run as done, and return the estimate with what could not be saved."""
         if self.store is not None and not self.messages and not self._is_read:
-            try:
+            with self._saving(self.store):
                 self.store.finish(estimate.to_dict())
-            except OSError as error:
-                reason = error.strerror or error
-                self.messages.append(f"could not save the result to {self.store.path}: {reason}.")
         for message in dict.fromkeys(self.messages):
             estimate = estimate.with_message(message)
         return estimate
+
+    @contextlib.contextmanager
+    def _saving(self, store: Store) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or error
+            self.messages.append(f"could not save the result to {store.path}: {reason}.")
 
     def _show(self, stack: contextlib.ExitStack) -> None:
         """Show progress, and call the caller's own function all the same."""
         from annealz.views.progress import live_report
 
-        first, second = stack.enter_context(live_report()), self.on_progress
-        if first is None:
+        report = stack.enter_context(live_report())
+        if report is None:
             return
+        reports = [report, *filter(None, [self.on_progress])]
 
-        def both(*now: Any) -> None:
-            first(*now)
-            if second is not None:
-                second(*now)
+        def report_all(*now: Any) -> None:
+            for one in reports:
+                one(*now)
 
-        self.on_progress = both
+        self.on_progress = report_all

@@ -3,22 +3,28 @@
 Steps are taken in chunks, as long as the clock allows, so that the host can report, save and be
 interrupted in between. Random bits depend on the seed, the purpose, the chain and the step alone, so that
 neither chunks nor resumes, neither the order of blocks nor where they are computed change a bit.
+
+Blocks share nothing, so each has a device to itself for as long as a chunk of steps takes, and nothing
+passes between devices. A thread waits for each of them, because the call that advances a block returns
+only when it is done (a loop of unknown length asks the host whether to go on). A CPU is one device to
+JAX and runs as many blocks side by side as it has cores. On a cluster the blocks are tasks (`cluster.py`).
 """
 
 import abc
-import dataclasses
-from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
+from annealz.core import devices
 from annealz.core.pace import Pace
+from annealz.engine.blocks import cut, on_one
 from annealz.engine.checkpoint import RunState, Saver
-from annealz.engine.cluster import LostCluster
-from annealz.engine.local_blocks import open_blocks
+from annealz.engine.cluster import ClusterBlocks, LostCluster, current_cluster
 from annealz.engine.progress import Progress
-
-_FIRST_STEPS = 8
 
 
 class BlockProgram(abc.ABC):
@@ -35,11 +41,7 @@ class BlockProgram(abc.ABC):
     @property
     def first_steps(self) -> int:
         """Steps of the first chunk, before anything is known of its time."""
-        return _FIRST_STEPS
-
-    def fresh(self) -> Self:
-        """Return the same run, with nothing that was made on this machine."""
-        return dataclasses.replace(self)  # pyright: ignore[reportArgumentType]
+        return 8
 
     @abc.abstractmethod
     def first(self, given: tuple, i: int, draws: Any, /) -> Any:
@@ -66,6 +68,71 @@ class BlockProgram(abc.ABC):
         """Merge what the blocks gave; return the new records, and where the run stands."""
 
 
+class LocalBlocks:
+    """All blocks of a run, in their order.
+
+    The state before the last chunk is kept beside the state after it, so that an interrupt between
+    them finds all blocks at one step.
+    """
+
+    span_seconds = 0.25
+    """What a chunk should take: an interrupt is answered within about this."""
+
+    def __init__(self, program: BlockProgram):
+        every, count = devices.local_devices(), len(program.blocks[0])
+        self.program, self._preferred = program, devices.preferred()
+        self._where = [every[i % len(every)] for i in range(count)]
+        self._is_placed = not devices.is_first(every)  # else where JAX puts it by itself
+        given = {
+            device: on_one(program.given, device) if self._is_placed else program.given
+            for device in every
+        }
+        self._given = [given[device] for device in self._where]
+        num_threads = min(count, devices.num_side_by_side(every))
+        self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
+        self._is_compiled = False
+        self._standing: dict[int, list[Any]] = {}
+        self.places = len(every), "devices"
+        """How many blocks run at a time at least, and what a place is called."""
+
+    def begin(self, draws: np.ndarray | None = None) -> None:
+        """Stand before the first step; in reverse from these draws."""
+        count = len(self._where)
+        starts = [None] * count if draws is None else cut(draws, *self.program.blocks)
+        self.put(0, [self.program.first(self._given[i], i, starts[i]) for i in range(count)])
+
+    def put(self, step: int, blocks: Sequence[Any]) -> None:
+        """Stand at this step, with these blocks."""
+        if self._is_placed:
+            blocks = [jax.device_put(*pair) for pair in zip(blocks, self._where, strict=True)]
+        self._standing = {step: list(blocks)}
+
+    def at(self, step: int) -> list[Any]:
+        """Return the blocks as they stand at this step, the last or the one before."""
+        return self._standing[step]
+
+    def advance(self, step: int, stop: int, *terms: Any) -> list[Any]:
+        """Take steps step + 1 .. stop with every block; return what each gives."""
+        before = self.at(step)
+
+        def advance_one(i: int) -> tuple[Any, Any]:
+            with devices.preferring(self._preferred):  # a thread has a preference of its own
+                return self.program.advance(self._given[i], i, before[i], step, stop, *terms)
+
+        done, rest = [], range(len(before))
+        if not self._is_compiled:  # one compiles, not all at once
+            done, rest = [advance_one(0)], rest[1:]
+        done += (map if self._pool is None else self._pool.map)(advance_one, rest)
+        self._is_compiled = True
+        self._standing = {step: before, stop: [block for block, _ in done]}
+        return [part for _, part in done]
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
 class Finished(NamedTuple):
     """A run at its end."""
 
@@ -86,7 +153,9 @@ def take_steps(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Finished:
     """Take all steps of a run, from where it was left."""
-    with open_blocks(program) as blocks:
+    cluster = current_cluster()
+    opened = LocalBlocks(program) if cluster is None else ClusterBlocks(program, cluster)
+    with contextlib.closing(opened) as blocks:
         pace = Pace(chunk_steps, blocks.span_seconds, program.first_steps)
         start = saver.load(lambda: RunState(0, [program.like] * len(program.blocks[0]), []))
         if start is None:

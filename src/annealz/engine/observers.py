@@ -28,16 +28,9 @@ class AbstractObserver(eqx.Module):
     ...     def measure(self, carry, x, path, beta):
     ...         return path.log_density(x, beta)
     >>> from annealz.testing import random_rbm
-    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
-    >>> run = annealz.anneal(
-    ...     path,
-    ...     annealz.BlockGibbs(),
-    ...     annealz.linear(100),
-    ...     num_chains=100,
-    ...     observers={"energy": Energy()},
-    ... )
-    >>> run.trace.means["energy"].shape
-    (100,)
+    >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), observe={"energy": Energy()})
+    >>> "energy" in estimate.run.trace.means
+    True
     """
 
     def init(self, x, path: AbstractPath) -> PyTree[Array]:
@@ -60,12 +53,9 @@ class Expectation(AbstractObserver):
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
     >>> on = annealz.Expectation(lambda v: v.sum(-1))  # how many units are on
-    >>> run = annealz.anneal(
-    ...     path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100, observers={"on": on}
-    ... )
-    >>> bool(1 < run.trace.means["on"][-1] < 6)
+    >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), observe={"on": on})
+    >>> bool(1 < estimate.run.trace.means["on"][-1] < 6)
     True
     """
 
@@ -83,13 +73,7 @@ class Slope(AbstractObserver):
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
-    >>> run = annealz.anneal(
-    ...     path,
-    ...     annealz.BlockGibbs(),
-    ...     annealz.linear(100),
-    ...     num_chains=100,
-    ...     observers={"slope": annealz.Slope()},
-    ... )
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
     >>> run.trace.means["slope"].shape, bool((run.trace.variances["slope"] > 0).all())
     ((100,), True)
     """

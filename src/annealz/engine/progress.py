@@ -27,18 +27,9 @@ class Progress(NamedTuple):
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> seen = []
-    >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 6),
-    ...     schedule="linear",
-    ...     num_steps=100,
-    ...     num_chains=100,
-    ...     base="uniform",
-    ...     second_opinion=False,
-    ...     on_progress=seen.append,
-    ... )
-    >>> last = seen[-1]
-    >>> last.step, last.num_steps, bool(abs(last.log_z - estimate.log_z) < 1e-6)
-    (100, 100, True)
+    >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), on_progress=seen.append)
+    >>> {"pilot", "schedule", "run"} <= {now.stage for now in seen}
+    True
     """
 
     step: int
@@ -67,8 +58,14 @@ def in_stage(
     return lambda now: on_progress(now._replace(stage=stage, part=part, num_parts=num_parts))
 
 
-def begin(on_progress: OnProgress | None, stage: str, part: int = 1, num_parts: int = 1) -> None:
-    """Report that a stage begins, as nothing done of one step: how many it has may not be known yet."""
+def begin(
+    on_progress: OnProgress | None, stage: str, part: int = 1, num_parts: int = 1
+) -> OnProgress | None:
+    """Report that a stage begins, and return the callback of its run.
+
+    It is reported as nothing done of one step: how many it has may not be known yet.
+    """
     interrupts.check()
     if on_progress is not None:
         on_progress(Progress(0, 1, np.nan, np.nan, stage, part, num_parts))
+    return in_stage(on_progress, stage, part, num_parts)

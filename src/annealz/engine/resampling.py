@@ -36,15 +36,15 @@ _MANY_CHAINS = _NUM_ISLANDS * _LARGEST_ISLAND
 
 def island_size(num_chains: int) -> int:
     """Chains an island: 50 from 1000 chains on, a twentieth of the chains below."""
-    if num_chains % island_unit(num_chains):
-        below = num_chains // island_unit(num_chains) * island_unit(num_chains)
-        above = below + island_unit(num_chains)
+    unit = island_unit(num_chains)
+    if num_chains % unit:
+        below = num_chains // unit * unit
         raise InputError(
             "num_chains",
             f"must be a multiple of {_NUM_ISLANDS}, and of {_LARGEST_ISLAND} from {_MANY_CHAINS} on, to be "
             "resampled in islands of one size",
             num_chains,
-            f"take {f'{below} or ' if below else ''}{above}",
+            f"take {f'{below} or ' if below else ''}{below + unit}",
         )
     return min(num_chains // _NUM_ISLANDS, _LARGEST_ISLAND)
 
@@ -86,14 +86,17 @@ class Resampling(eqx.Module):
         largest = pairs[0].max(1, keepdims=True)
         weights = jnp.exp(pairs[0] - largest + pairs[1])  # (islands, island_size)
         # An island with a log weight of NaN is left alone, for the engine to see it.
-        is_due = jnp.isfinite(pairs[0]).all(1) & (_relative_variance(weights) > self.tolerance)
+        variance = ((weights / weights.mean(1, keepdims=True) - 1) ** 2).mean(1)
+        is_due = jnp.isfinite(pairs[0]).all(1) & (variance > self.tolerance)
 
         def resampled():
             mean = jnp.log(weights.mean(1, keepdims=True))
             new = add_compensated(largest, 0, mean)
             kept = (jnp.where(is_due[:, None], a, b) for a, b in zip(new, pairs, strict=True))
             uniforms = bits.uniforms(1, RESAMPLING_DRAW)
-            rows = _rows(jnp.where(is_due[:, None], ancestors(weights, uniforms), _same(weights)))
+            islands, size = weights.shape
+            drawn = jnp.where(is_due[:, None], ancestors(weights, uniforms), jnp.arange(size))
+            rows = (drawn + size * jnp.arange(islands)[:, None]).reshape(-1)
             return *(a.reshape(-1) for a in kept), jax.tree.map(lambda leaf: leaf[rows], held)
 
         out = jax.lax.cond(is_due.any(), resampled, lambda: (log_weights, compensation, held))
@@ -108,19 +111,5 @@ def ancestors(
     edges = jnp.cumsum(weights, 1)
     edges = edges / edges[:, -1:] * size
     below = np.nextafter(np.arange(1, size + 1, dtype=np.float32), np.float32(0))
-    points = jnp.minimum(_same(weights) + uniforms, below)  # i + u < i + 1 when rounded, too
+    points = jnp.minimum(jnp.arange(size) + uniforms, below)  # i + u < i + 1 when rounded, too
     return (edges[:, None, :] <= points[:, :, None]).sum(-1)
-
-
-def _relative_variance(weights):
-    return ((weights / weights.mean(1, keepdims=True) - 1) ** 2).mean(1)
-
-
-def _same(weights) -> Int[Array, " size"]:
-    return jnp.arange(weights.shape[1])
-
-
-def _rows(ancestor: Int[Array, "islands size"]) -> Int[Array, " chains"]:
-    """Ancestors counted from the first chain of the block."""
-    islands, size = ancestor.shape
-    return (ancestor + size * jnp.arange(islands)[:, None]).reshape(-1)

@@ -16,7 +16,7 @@ one island are not (`resampling.py`); the trace's `ess` is that before the step'
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -25,7 +25,26 @@ from annealz.core.text import with_error
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.islands import judge_islands
 from annealz.diagnostics.sheet import Sheet, Shown, data_frame
+from annealz.io.archive import real_numbers
+from annealz.io.records import Record, finite, flag, list_of, optional, text, whole
 from annealz.schedules.schedule import Schedule
+
+RUN = Record(
+    "the record of a run",
+    {
+        "log_z0": finite,
+        "seed": whole,
+        "purpose": text,
+        "seconds": finite,
+        "messages": list_of(text),
+        "is_reverse": flag,
+        "island_size": optional(whole),
+        "num_resamplings": whole,
+        "num_filling": whole,
+    },
+)
+_COLUMNS = ("steps", "betas", "log_z", "ess")
+_WHAT = "a stored run"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,13 +141,11 @@ class Run(Shown):
 
         Chains that fill the last block are evaluated too, and forward chains once where they start.
         """
-        if each is None:
-            return Cost(self.sweeps, 0, self.seconds)
-        count = self.num_chains + self.num_filling
-        starts = 0 if self.is_reverse else count
-        return Cost(
-            self.sweeps, each * (self.num_steps + self.is_reverse) * count + starts, self.seconds
-        )
+        count, evaluations = self.num_chains + self.num_filling, 0
+        if each is not None:
+            evaluations = each * (self.num_steps + self.is_reverse) * count
+            evaluations += 0 if self.is_reverse else count
+        return Cost(self.sweeps, evaluations, self.seconds)
 
     @property
     def work(self) -> np.ndarray:
@@ -175,6 +192,63 @@ class Run(Shown):
         islands = self.log_weights.reshape(-1, self.island_size)
         largest = islands.max(1)
         return largest + np.log(np.exp(islands - largest[:, None]).mean(1))
+
+    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Return named arrays and a JSON record: all but its schedule and what observers carried."""
+        trace = self.trace
+        arrays = {
+            "log_weights": self.log_weights,
+            "states": self.states,
+            **{f"trace:{name}": getattr(trace, name) for name in _COLUMNS},
+            **{f"mean:{name}": value for name, value in trace.means.items()},
+            **{f"variance:{name}": value for name, value in trace.variances.items()},
+        }
+        if self.ancestors is not None:
+            arrays["ancestors"] = self.ancestors
+        record = {name: getattr(self, name) for name in RUN.needed}
+        return arrays, {**record, "messages": list(self.messages)}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, np.ndarray], record: dict[str, Any], schedule: Schedule
+    ) -> Self:
+        """Return the run, without what observers carried; a ValueError says what is wrong with it."""
+        checked = RUN.check(record)
+        record = {name: checked[name] for name in RUN.needed}
+        log_weights = real_numbers(arrays, "log_weights", _WHAT, num_axes=1)
+        count, size = len(log_weights), record["island_size"]
+        if size is not None and (size < 1 or count % size):
+            raise ValueError(f"{_WHAT} is damaged: {count} chains make no islands of {size}.")
+        length = len(real_numbers(arrays, "trace:steps", _WHAT, num_axes=1))
+        if not count or length > schedule.num_steps + 1:
+            raise ValueError(
+                f"{_WHAT} is damaged: it has {count} chains and {length} recorded steps."
+            )
+        columns = {
+            name: real_numbers(arrays, f"trace:{name}", _WHAT, num_axes=1, length=length)
+            for name in _COLUMNS
+        }
+        means, variances = (
+            {
+                key.removeprefix(kind): real_numbers(arrays, key, _WHAT, length=length)
+                for key in arrays
+                if key.startswith(kind)
+            }
+            for kind in ("mean:", "variance:")
+        )
+        ancestors = None
+        if "ancestors" in arrays:
+            ancestors = real_numbers(arrays, "ancestors", _WHAT, num_axes=1, length=count)
+        record["messages"] = tuple(record["messages"])
+        return cls(
+            log_weights=log_weights,
+            schedule=schedule,
+            trace=Trace(**columns, means=means, variances=variances),
+            states=real_numbers(arrays, "states", _WHAT, length=count),
+            carries={},
+            ancestors=ancestors,
+            **record,
+        )
 
 
 class Runs(NamedTuple):

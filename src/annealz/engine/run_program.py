@@ -31,7 +31,7 @@ from annealz.engine.loop import BlockProgram
 from annealz.engine.observers import AbstractObserver
 from annealz.engine.progress import Progress
 from annealz.engine.resampling import Resampling, island_size
-from annealz.engine.statistics import Tally, merge_records, merge_tallies, recorded_steps, tally
+from annealz.engine.statistics import Tally, Weighted, merge_records, recorded_steps, tally
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
 from annealz.schedules.schedule import Schedule
@@ -65,17 +65,18 @@ class RunProgram(BlockProgram):
 
     @functools.cached_property
     def log_z0(self) -> float:
-        """log Z_A."""
         return self.path.log_z0
 
     @functools.cached_property
     def resampling(self) -> Resampling | None:
-        return None if self.resample is None else Resampling(self.resample, self.island_size or 1)
+        if self.resample is None:
+            return None
+        return Resampling(self.resample, island_size(self.num_chains))
 
     @property
     def island_size(self) -> int | None:
         """Chains an island, where there are any."""
-        return None if self.resample is None else island_size(self.num_chains)
+        return None if self.resampling is None else self.resampling.island_size
 
     @functools.cached_property
     def betas(self) -> np.ndarray:
@@ -107,26 +108,22 @@ class RunProgram(BlockProgram):
         fused = self.given[-1]
         return super().first_steps if fused is None else fused.first_steps
 
-    def digest(self, *more: Any) -> str:
+    def digest(self, draws: np.ndarray | None) -> str:
         """Return the digest of everything that the run is given."""
-        mode = " reverse" if self.is_reverse else ""
-        if self.resample is not None:
-            mode = f" resample {float(self.resample)}"
-        settings = (
-            f"{self.seed} {self.purpose} {self.num_chains} {self.blocks[1]} {self.every} "
-            f"{self.schedule.digest}{mode}"
-        )
-        return digest_of((self.path, self.kernel, self.observers, *more), settings)
-
-    @functools.cached_property
-    def _load(self) -> dict[str, float]:
-        """What its programs are worth: numbers in all, and of the states of a block."""
-        size = self.num_chains * self.num_steps * self.path.sweep_size
-        return {"work": size, "at_once": self._states_like.size}
+        settings = (self.seed, self.purpose, self.num_chains, self.blocks[1], self.every)
+        mode = self.schedule.digest, self.is_reverse, self.resample and float(self.resample)
+        words = " ".join(map(str, settings + mode))
+        return digest_of((self.path, self.kernel, self.observers, draws), words)
 
     @functools.cached_property
     def _states_like(self) -> jax.ShapeDtypeStruct:
         return states_like(self.path, self.blocks[1])
+
+    @property
+    def _load(self) -> dict[str, float]:
+        """What its programs are worth: numbers in all, and of the states of a block."""
+        size = self.num_chains * self.num_steps * self.path.sweep_size
+        return {"work": size, "at_once": self._states_like.size}
 
     def _start(self, given: tuple, i: int, draws: Any) -> tuple[Compiled, tuple]:
         """Return what makes block i, and what it is given."""
@@ -176,11 +173,13 @@ class RunProgram(BlockProgram):
                 f"{self.num_steps} (beta = {self.betas[stop]:.4g}): the log density is NaN there, or too "
                 "large for float32; return -inf where the density is zero, take more steps, or rescale it."
             )
-        log_sum, ess = merge_tallies(tallies)
-        gain = log_sum - np.log(self.num_chains)
+        weighted = Weighted.of(tallies)
+        gain = float(weighted.log_sum) - np.log(self.num_chains)
         log_z = self.log_z0 - gain if self.is_reverse else self.log_z0 + gain
         steps = recorded_steps(step, stop, self.every, self.num_steps)
-        progress = Progress(stop, self.num_steps, log_z, ess, num_chains=self.num_chains)
+        progress = Progress(
+            stop, self.num_steps, log_z, float(weighted.ess), num_chains=self.num_chains
+        )
         return merge_records([part.record for part in parts], steps), progress
 
 

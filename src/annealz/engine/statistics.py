@@ -10,6 +10,11 @@ and with the shares c_b = e^{m_b - m} S_b / S weighted means and variances are
     mean = sum_b c_b mean_b,      variance = sum_b c_b (variance_b + (mean_b - mean)^2)
 
 Parts are added in their order, one after another: whoever ran them, the sum has the same bits.
+
+Runs of different purposes share no random bits: their chains are independent, and the mean weight of all is
+unbiased. With N_i chains and log mean weight m_i at a recorded step, a run is a part of the sums
+
+    S_i = N_i e^{m_i},     Q_i = S_i^2 / ESS_i,     log mean w = log(sum S_i / sum N_i)
 """
 
 from collections.abc import Sequence
@@ -20,7 +25,7 @@ import numpy as np
 
 from annealz.engine.advance import Block, Record
 from annealz.engine.blocks import log_weights_of
-from annealz.engine.run import Trace
+from annealz.engine.run import Run, Trace
 
 
 class Tally(NamedTuple):
@@ -82,12 +87,6 @@ class Weighted(NamedTuple):
         return sum(c * value for c, value in zip(shares, values, strict=True))
 
 
-def merge_tallies(tallies: list[Tally]) -> tuple[float, float]:
-    """log of the sum of all weights, and their ESS."""
-    weighted = Weighted.of(tallies)
-    return float(weighted.log_sum), float(weighted.ess)
-
-
 def recorded_steps(start: int, stop: int, every: int, last: int) -> list[int]:
     """Those among start + 1 .. stop."""
     steps = list(range((start // every + 1) * every, stop + 1, every))
@@ -114,9 +113,9 @@ def merge_records(parts: list[Record], steps: list[int]) -> list[dict[str, Any]]
 
 def _mended(part: Record) -> Record:
     """The same without numbers that left float32, where log weights are 1e8 nats apart."""
-    if np.isfinite(part.weight_squared).all() and (part.weight_squared > 0).all():
-        return part
     is_lost = ~np.isfinite(part.weight_squared) | ~(part.weight_squared > 0)
+    if not is_lost.any():
+        return part
     means, variances = (
         jax.tree.map(lambda a: np.nan_to_num(a, posinf=0.0, neginf=0.0), tree)
         for tree in (part.means, part.variances)
@@ -131,14 +130,73 @@ def trace_of(
 ) -> Trace:
     """The records in columns; without num_chains log Z is known at the last of them, as log_z0."""
     columns = {key: np.array([record[key] for record in records]) for key in records[0]}
-    named = {kind: {key.removeprefix(kind): column for key, column in columns.items()
-                    if key.startswith(kind)} for kind in ("mean:", "variance:")}  # fmt: skip
+    means, variances = (
+        {key.removeprefix(kind): columns[key] for key in columns if key.startswith(kind)}
+        for kind in ("mean:", "variance:")
+    )
     known = columns["log_sum"][-1] if num_chains is None else np.log(num_chains)
     return Trace(
         steps=columns["step"],
         betas=betas[columns["step"]].astype(np.float64),
         log_z=log_z0 + columns["log_sum"] - known,
         ess=columns["ess"],
-        means=named["mean:"],
-        variances=named["variance:"],
+        means=means,
+        variances=variances,
+    )
+
+
+def merge_runs(runs: Sequence[Run]) -> Run:
+    """One run of all chains; the purpose is that of the first."""
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    if any(run.schedule.digest != first.schedule.digest for run in runs):
+        raise ValueError("runs must share one schedule to be read as one.")
+    if any(run.is_reverse or run.island_size is not None for run in runs):
+        raise ValueError("runs must go forward without resampling to be read as one.")
+    if any(run.trace.means.keys() != first.trace.means.keys() for run in runs):
+        raise ValueError(
+            "runs must have recorded the same to be read as one: give the same observe."
+        )
+    names = [name for name in first.carries if all(name in run.carries for run in runs)]
+    return Run(
+        log_weights=np.concatenate([run.log_weights for run in runs]),
+        log_z0=first.log_z0,
+        schedule=first.schedule,
+        seed=first.seed,
+        purpose=first.purpose,
+        trace=_merge_traces(runs),
+        states=np.concatenate([run.states for run in runs]),
+        carries={
+            name: jax.tree.map(
+                lambda *leaves: np.concatenate(leaves), *(run.carries[name] for run in runs)
+            )
+            for name in names
+        },
+        seconds=sum(run.seconds for run in runs),
+        num_filling=sum(run.num_filling for run in runs),
+        messages=tuple(dict.fromkeys(m for run in runs for m in run.messages)),
+    )
+
+
+def _merge_traces(runs: Sequence[Run]) -> Trace:
+    traces, log_z0 = [run.trace for run in runs], runs[0].log_z0
+    total = sum(run.num_chains for run in runs)
+    log_sums = [run.trace.log_z - log_z0 + np.log(run.num_chains) for run in runs]
+    largest = np.max(log_sums, axis=0)
+    sums = [np.exp(log_sum - largest) for log_sum in log_sums]
+    squares = [one**2 / trace.ess for one, trace in zip(sums, traces, strict=True)]
+    weighted = Weighted(largest, sums, squares)
+    means, variances = {}, {}
+    for name in traces[0].means:
+        mean = weighted.mean([trace.means[name] for trace in traces])
+        spread = [trace.variances[name] + (trace.means[name] - mean) ** 2 for trace in traces]
+        means[name], variances[name] = mean, weighted.mean(spread)
+    return Trace(
+        steps=traces[0].steps,
+        betas=traces[0].betas,
+        log_z=log_z0 + weighted.largest + np.log(weighted.total) - np.log(total),
+        ess=weighted.ess,
+        means=means,
+        variances=variances,
     )

@@ -47,7 +47,7 @@ FAMILIES = {
     "clusters": "annealz.kernels.clusters:Clusters",
     "colour-gibbs": "annealz.kernels.colours:ColourGibbs",
     "unit-gibbs": "annealz.kernels.unit_gibbs:UnitGibbs",
-    "gradient-gibbs": "annealz.kernels.gradient_gibbs:GradientGibbs",
+    "gradient-gibbs": "annealz.kernels.unit_gibbs:GradientGibbs",
     "gaussian": "annealz.bases.gaussian:GaussianBase",
     "gaussian-mixture": "annealz.bases.gaussian_mixture:GaussianMixtureBase",
     "warp": "annealz.bases.warp:Warp",
@@ -55,7 +55,7 @@ FAMILIES = {
     "hmc": "annealz.kernels.hmc:HMC",
     "mala": "annealz.kernels.hmc:MALA",
     "random-walk": "annealz.kernels.metropolis:RandomWalk",
-    "hais": "annealz.kernels.hais:HAIS",
+    "hais": "annealz.kernels.hmc:HAIS",
     "tuning": "annealz.kernels.adaptation:Tuning",
 }
 

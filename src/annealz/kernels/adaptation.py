@@ -35,6 +35,7 @@ from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned
 from annealz.paths import programs
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.phase import PhasePath
 from annealz.paths.tempered import ZERO_DENSITY
 
 _MOST_CHAINS, _LEAST_CHAINS = 128, 32
@@ -79,10 +80,28 @@ class Tuning(eqx.Module):
 
 
 class AbstractTunedKernel(AbstractKernel):
-    """A kernel for densities, whose steps are tuned along beta unless a step size is given."""
+    """A kernel for densities, whose steps are tuned along beta unless a step size is given.
 
-    tuning: eqx.AbstractVar[Tuning | None]
+    On positions it is its own reversal, and a sweep takes one evaluation, unless a class says otherwise.
+    """
+
+    tuning: Tuning | None
     target_acceptance: ClassVar[float]
+
+    def __init__(self, step_size: ArrayLike | None = None):
+        self.tuning = None
+        if step_size is not None:
+            self.tuning = Tuning.constant(float(np.asarray(step_size)))
+
+    @property
+    def evaluations(self) -> int:
+        return 1
+
+    def extend(self, path: AbstractPath) -> PhasePath:
+        return path if isinstance(path, PhasePath) else PhasePath(path, has_gradient=True)
+
+    def reversed(self) -> AbstractKernel:
+        return self
 
     @abc.abstractmethod
     def move(self, bits: Bits, x, path: AbstractPath, beta, step, scales) -> tuple[Array, Array]:
@@ -106,11 +125,6 @@ class AbstractTunedKernel(AbstractKernel):
     def with_tuning(self, tuning: Tuning | None) -> Self:
         """The same with this step and these scales."""
         return eqx.tree_at(lambda k: k.tuning, self, tuning, is_leaf=lambda leaf: leaf is None)
-
-
-def as_tuning(step_size: ArrayLike | None) -> Tuning | None:
-    """None is left to be tuned."""
-    return None if step_size is None else Tuning.constant(float(np.asarray(step_size)))
 
 
 class Adaptation(NamedTuple):
@@ -154,14 +168,17 @@ def adapt(
     budget: int,
     num_chains: int | None = None,
 ) -> Adaptation:
-    """Step and scales along beta, for about `budget` sweeps: more if many temperatures are needed.
+    """Find step and scales along beta, for about `budget` sweeps: more if many temperatures are needed.
 
-    `num_chains` takes so many chains instead, each for as many sweeps.
-
-    `path` is that of the states that the kernel moves (`kernel.extend`).
+    `num_chains` takes so many chains instead, each for as many sweeps. `path` is that of the states that
+    the kernel moves (`kernel.extend`).
     """
     began = time.monotonic()
-    count, sweeps, work = _Size.of(path, budget, num_chains)
+    each = budget / _USUAL_TEMPERATURES
+    count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
+    sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))  # at one temperature
+    count = count if num_chains is None else num_chains
+    work = _USUAL_TEMPERATURES * sweeps * count * path.sweep_size
     stream, chains = Stream(seed, "tuning"), indices(count)
     generator = np.random.default_rng(derive_seed(seed, "tuning", "resampling"))
     path = path.unnamed()
@@ -199,23 +216,6 @@ def adapt(
         count,
         time.monotonic() - began,
     )
-
-
-class _Size(NamedTuple):
-    """How much an adaptation does."""
-
-    num_chains: int
-    sweeps: int
-    """At one temperature."""
-    work: float
-
-    @classmethod
-    def of(cls, path: Any, budget: int, num_chains: int | None) -> Self:
-        each = budget / _USUAL_TEMPERATURES
-        count = int(np.clip(np.sqrt(8 * each), _LEAST_CHAINS, _MOST_CHAINS))
-        sweeps = int(np.clip(each / count, _LEAST_SWEEPS, _MOST_SWEEPS))
-        count = count if num_chains is None else num_chains
-        return cls(count, sweeps, _USUAL_TEMPERATURES * sweeps * count * path.sweep_size)
 
 
 @Compiled

@@ -16,9 +16,8 @@ from jaxtyping import Array, Int
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 from annealz.kernels.abstract import AbstractKernel
-from annealz.paths.factors import FactorPath
 from annealz.paths.mixture import MixturePairPath
-from annealz.paths.pairs import AbstractPairPath
+from annealz.paths.pairs import AbstractUnitPath
 
 Graph = Sequence[np.ndarray]
 """The neighbours of every unit, in ascending order."""
@@ -72,11 +71,9 @@ class ColourGibbs(AbstractKernel):
             row[: units.size] = units
         return cls(on_device(blocks, np.int32))
 
-    def step(self, bits: Bits, x, path: AbstractPairPath | FactorPath | MixturePairPath, beta):
+    def step(self, bits: Bits, x, path: AbstractUnitPath | MixturePairPath, beta):
         num_units = x.shape[-1]
-        given = path.conditioned(
-            bits, x, beta
-        )  # one component for all colours, so that it reverses
+        given = path.conditioned(bits, x, beta)  # once for all colours, so that it reverses
 
         def update(k, x):
             sites = self.blocks[k]

@@ -22,13 +22,7 @@ class BlockGibbs(AbstractKernel):
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 6),
-    ...     kernel=annealz.BlockGibbs(),
-    ...     schedule="linear",
-    ...     num_steps=100,
-    ...     num_chains=100,
-    ... )
+    >>> estimate = annealz.estimate_log_z(random_rbm(4, 6), kernel=annealz.BlockGibbs())
     >>> estimate.status.value
     'ok'
     """

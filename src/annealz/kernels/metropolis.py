@@ -7,13 +7,14 @@ Symmetric, so the kernel is its own reversal.
 
 from typing import Any, ClassVar
 
-from jaxtyping import ArrayLike
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.random import Bits
-from annealz.kernels.adaptation import AbstractTunedKernel, Tuning, as_tuning
-from annealz.kernels.leapfrog import accepted
+from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.phase import PhasePath
+from annealz.paths.phase import Phase, PhasePath
+from annealz.paths.tempered import where
 
 
 class RandomWalk(AbstractTunedKernel):
@@ -25,27 +26,16 @@ class RandomWalk(AbstractTunedKernel):
     >>> import jax.numpy as jnp
     >>> model = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2)
     >>> estimate = annealz.estimate_log_z(
-    ...     model,
-    ...     kernel=annealz.RandomWalk(step_size=1.0),
-    ...     base="standard",
-    ...     schedule="linear",
-    ...     num_steps=50,
-    ...     num_chains=50,
-    ...     second_opinion=False,
+    ...     model, kernel=annealz.RandomWalk(1.0), base="standard", schedule="linear", num_steps=50
     ... )
-    >>> round(estimate.log_z, 4), estimate.evaluations["main"]  # and one where a chain starts
-    (1.8379, 2550)
+    >>> round(estimate.log_z, 4)
+    1.8379
     """
 
-    tuning: Tuning | None
     target_acceptance: ClassVar[float] = 0.234
 
     def __init__(self, step_size: ArrayLike | None = None):
-        self.tuning = as_tuning(step_size)
-
-    @property
-    def evaluations(self) -> int:
-        return 1
+        super().__init__(step_size)
 
     def extend(self, path: AbstractPath) -> PhasePath:
         return path if isinstance(path, PhasePath) else PhasePath(path)
@@ -57,5 +47,8 @@ class RandomWalk(AbstractTunedKernel):
         phase, acceptance = accepted(bits.uniforms(1, draw=1)[:, 0], gain, proposed, phase)
         return path.join(phase), acceptance
 
-    def reversed(self) -> "RandomWalk":
-        return self
+
+def accepted(uniforms, gain, moved: Phase, phase: Phase) -> tuple[Phase, Float[Array, " chains"]]:
+    """The states after Metropolis's test, and the probability of acceptance of every chain."""
+    gain = jnp.where(jnp.isnan(gain), -jnp.inf, gain)
+    return where(jnp.log(uniforms) < gain, moved, phase), jnp.exp(jnp.minimum(gain, 0))

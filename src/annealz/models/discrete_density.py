@@ -231,7 +231,7 @@ class DiscreteDensity(AbstractDensity, AbstractUnitModel):
         return UnitGibbs(min(self.num_units, most), self.num_states)
 
     def _gradient_gibbs(self):
-        from annealz.kernels.gradient_gibbs import GradientGibbs
+        from annealz.kernels.unit_gibbs import GradientGibbs
 
         return GradientGibbs(_PROPOSALS)
 

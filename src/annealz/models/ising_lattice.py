@@ -133,10 +133,10 @@ class SquareIsing(AbstractIsing):
     def product_path(self, base: Any, marginal: str):
         even, odd = colour_sites(self.height, self.width)
         couplings, logits = np.asarray(self.couplings), np.asarray(base.logits)
-        bias = on_device(np.full(even.size, 2 * np.asarray(self.field) - 4 * couplings.sum()))
-        start, end = (on_device(logits[even]), on_device(logits[odd])), (bias, bias)
+        bias = np.full(even.size, 2 * np.asarray(self.field) - 4 * couplings.sum())
+        state, latent = (logits[even], bias), (logits[odd], bias)
         sides = self.height, self.width
-        return LatticePath(base, sides, start, end, on_device(4 * couplings), self.offset)
+        return LatticePath(base, sides, state, latent, on_device(4 * couplings), self.offset)
 
     def kernel(self):
         return BlockGibbs()

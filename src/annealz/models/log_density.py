@@ -225,7 +225,7 @@ class LogDensity(AbstractDensity):
         return self.prior
 
     def kernel(self):
-        from annealz.kernels.hais import HAIS
+        from annealz.kernels.hmc import HAIS
         from annealz.kernels.metropolis import RandomWalk
 
         return HAIS() if self.is_differentiable else RandomWalk()

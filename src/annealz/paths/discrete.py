@@ -31,7 +31,7 @@ from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.core.units import AbstractUnits, SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.tempered import ZERO_DENSITY
+from annealz.paths.tempered import ZERO_DENSITY, floored
 
 
 class Evaluated(NamedTuple):
@@ -51,31 +51,31 @@ class DiscretePath(AbstractPath):
     ----------
     base : the distribution at beta = 0
     model : the density at beta = 1
-    has_value, has_gains : whether f and D are parts of the states
+    carries_value, has_gains : whether f and D are parts of the states
     """
 
     base: AbstractBase
     model: Any
     constants: Float[Array, " components"] | None
     """Of a mixture."""
-    has_value: bool = eqx.field(static=True)
+    carries_value: bool = eqx.field(static=True)
     has_gains: bool = eqx.field(static=True)
 
     def __init__(
-        self, base: AbstractBase, model: Any, *, has_value: bool = False, has_gains: bool = False
+        self,
+        base: AbstractBase,
+        model: Any,
+        *,
+        carries_value: bool = False,
+        has_gains: bool = False,
     ):
         self.base, self.model = base, model
         self.constants = base.constants if isinstance(base, MixtureBase) else None
-        self.has_value, self.has_gains = has_value, has_gains
+        self.carries_value, self.has_gains = carries_value, has_gains
 
     def carrying(self, *, gains: bool = False) -> "DiscretePath":
         """The same with f, and D if wanted, in its states."""
-        return DiscretePath(self.base, self.model, has_value=True, has_gains=gains)
-
-    @property
-    def carries_value(self) -> bool:
-        """Whether the value of the model is part of the state."""
-        return self.has_value
+        return DiscretePath(self.base, self.model, carries_value=True, has_gains=gains)
 
     @property
     def num_units(self) -> int:
@@ -105,7 +105,7 @@ class DiscretePath(AbstractPath):
     def split(self, x) -> Evaluated:
         """The parts of a state."""
         number = self.num_units
-        value = x[:, number] if self.has_value else None
+        value = x[:, number] if self.carries_value else None
         gains = None
         if self.has_gains:
             gains = x[:, number + 1 :].reshape(-1, number, self.num_states - 1)
@@ -120,17 +120,17 @@ class DiscretePath(AbstractPath):
 
     def evaluated(self, x) -> Evaluated:
         """The parts of a state at x: one evaluation of the model, where its value is carried."""
-        if not self.has_value:
+        if not self.carries_value:
             return Evaluated(x)
         if not self.has_gains:
             return Evaluated(x, self.value(x))
         values, gains = self.model.value_and_gains(x)
         is_zero = (values < ZERO_DENSITY)[:, None, None] | ~jnp.isfinite(gains)
-        return Evaluated(x, _floored(values), jnp.where(is_zero, 0, gains))
+        return Evaluated(x, floored(values), jnp.where(is_zero, 0, gains))
 
     def value(self, x) -> Float[Array, " chains"]:
         """f of these positions."""
-        return _floored(self.model.log_density(x))
+        return floored(self.model.log_density(x))
 
     def at_beta(self, x, value, beta) -> Float[Array, " chains"]:
         """log p*_beta of positions at which f has this value."""
@@ -175,7 +175,3 @@ class DiscretePath(AbstractPath):
 
     def _value(self, parts: Evaluated):
         return self.value(parts.x) if parts.value is None else parts.value
-
-
-def _floored(values):
-    return jnp.where(values < ZERO_DENSITY, ZERO_DENSITY, values)

@@ -21,21 +21,20 @@ All tables lie one after the other in one vector, and an entry is found by offse
 states: one program for all shapes of tables.
 """
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from annealz.core.arrays import on_device
 from annealz.core.mixed_units import NEVER, MixedUnits
 from annealz.core.random import Bits
-from annealz.core.units import AbstractStateUnits, SoftmaxUnits
+from annealz.core.units import AbstractStateUnits
 from annealz.io.reading import check_memory
-from annealz.paths.abstract import AbstractPath
+from annealz.paths.pairs import AbstractUnitPath
 from annealz.paths.tempered import ZERO_DENSITY
 
 SOFT_ZERO = 20.0  # nats below the smallest entry of a table, where its zeros are before beta = 1
@@ -114,9 +113,7 @@ class FactorTables(eqx.Module):
         assert self.zeros is not None
         return self.energy(x, self.zeros) > 0
 
-    def site_energies(
-        self, x, sites, num_states: int, values
-    ) -> Float[Array, "chains sites states"]:
+    def site_energies(self, x, sites, num_states: int) -> Float[Array, "chains sites states"]:
         """The energies of the factors of some units, for every state of these."""
 
         def add(slot, total):
@@ -125,13 +122,13 @@ class FactorTables(eqx.Module):
                 states = x[:, self.other_units[sites, slot, other]].astype(jnp.int32)
                 places = places + self.other_strides[sites, slot, other] * states
             steps = self.slot_strides[sites, slot][:, None] * jnp.arange(num_states)
-            return total + values[places[..., None] + steps]
+            return total + self.soft[places[..., None] + steps]
 
         zeros = jnp.zeros((x.shape[0], sites.shape[0], num_states), jnp.float32)
         return jax.lax.fori_loop(0, self.slot_counts[sites].max(), add, zeros)
 
 
-class FactorPath(AbstractPath):
+class FactorPath(AbstractUnitPath):
     """From independent variables to a factor graph; states are the numbers 0 .. q - 1, as floats.
 
     Parameters
@@ -140,6 +137,7 @@ class FactorPath(AbstractPath):
     start : (units, states), the logits of the base, -1e4 where a variable lacks the state
     fields : (units, states), the factors of one variable
     tables : the others
+    allowed : (units, states), which states the variables have
     constant : c
     """
 
@@ -147,7 +145,8 @@ class FactorPath(AbstractPath):
     start: Float[Array, "units states"]
     change: Float[Array, "units states"]
     tables: FactorTables
-    units: AbstractStateUnits
+    allowed: Bool[Array, "units states"] | None
+    """None where all variables have all states."""
     constant: Float[np.ndarray, ""]
 
     def __init__(self, base, start, fields, tables: FactorTables, allowed, constant: float):
@@ -157,32 +156,17 @@ class FactorPath(AbstractPath):
         self.base, self.tables = base, tables
         self.constant = np.asarray(constant, np.float64)
         self.start, self.change = on_device(start), on_device(fields - start)
-        self.units = SoftmaxUnits(start.shape[1])
-        if not np.all(allowed):
-            self.units = MixedUnits(allowed=on_device(allowed, bool), num_states=start.shape[1])
+        self.allowed = None if np.all(allowed) else on_device(allowed, bool)
 
     @property
-    def num_states(self) -> int:
-        return self.start.shape[1]
+    def units(self) -> AbstractStateUnits:
+        if self.allowed is None:
+            return super().units
+        return MixedUnits(allowed=self.allowed, num_states=self.num_states)
 
     @property
     def log_z0(self) -> float:
-        free = self.units.exact_log_z(np.asarray(self.start, np.float64).ravel())
-        return float(free) + float(self.constant)
-
-    def sample(self, bits: Bits):
-        fields = jnp.broadcast_to(self.start.ravel(), (bits.num_chains, self.start.size))
-        return self.units.sample(bits, fields, 0)
-
-    @property
-    def sweep_bytes(self) -> int:
-        return 12 * self.start.size  # logits of all units, random numbers and sums: measured
-
-    def store(self, x):
-        return x.astype(jnp.uint8) if self.num_states <= 256 else x
-
-    def restore(self, stored):
-        return stored.astype(jnp.float32)
+        return super().log_z0 + float(self.constant)
 
     def log_density(self, x, beta):
         start = self._picked(x, self.start) + self.constant + beta * self.slope(x, beta)
@@ -191,7 +175,7 @@ class FactorPath(AbstractPath):
         return start + jnp.where(self.tables.is_blocked(x) & (beta >= 1), ZERO_DENSITY, 0)
 
     def log_ratio(self, x, beta0, beta1):
-        ratio = (beta1 - beta0) * self.slope(x, beta0)
+        ratio = super().log_ratio(x, beta0, beta1)
         if self.tables.zeros is None:
             return ratio
         is_last = (jnp.asarray(beta1) >= 1) & (jnp.asarray(beta0) < 1)
@@ -203,39 +187,23 @@ class FactorPath(AbstractPath):
     def slope(self, x, beta):
         return self.tables.energy(x, self.tables.soft) + self._picked(x, self.change)
 
-    def conditioned(self, bits: Bits, x, beta) -> "_AtBeta":
+    def conditioned(self, bits: Bits, x, beta) -> "FactorPath":
         """The path with the zeros that this beta has."""
-        values, zeros = self.tables.soft, self.tables.zeros
-        if zeros is not None:
-            values = jnp.where((zeros > 0) & (beta >= 1), _HARD_ZERO, values)
-        return _AtBeta(self, values)
+        soft, zeros = self.tables.soft, self.tables.zeros
+        if zeros is None:
+            return self
+        values = jnp.where((zeros > 0) & (beta >= 1), _HARD_ZERO, soft)
+        return eqx.tree_at(lambda path: path.tables.soft, self, values)
 
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
-        """The logits of some variables, given all others."""
-        return _AtBeta(self, self.tables.soft).site_logits(x, sites, beta)
+        energies = self.tables.site_energies(x, sites, self.num_states)
+        logits = self.start[sites] + beta * (energies + self.change[sites])
+        if self.allowed is None:
+            return logits
+        return jnp.where(self.allowed[sites], logits, _MISSING)
 
     def _picked(self, x, fields) -> Float[Array, " chains"]:
         return jnp.take_along_axis(fields, x.astype(jnp.int32).T, axis=1).sum(0)
-
-
-@dataclasses.dataclass(frozen=True)
-class _AtBeta:
-    """The path where zeros are what they are at one beta."""
-
-    path: FactorPath
-    values: Any
-
-    @property
-    def units(self):
-        return self.path.units
-
-    def site_logits(self, x, sites, beta):
-        path = self.path
-        energies = path.tables.site_energies(x, sites, path.num_states, self.values)
-        logits = path.start[sites] + beta * (energies + path.change[sites])
-        if isinstance(path.units, MixedUnits):
-            logits = jnp.where(path.units.allowed[sites], logits, _MISSING)
-        return logits
 
 
 def _softened(table: np.ndarray) -> np.ndarray:

@@ -21,7 +21,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.bases.abstract import AbstractBase
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.bases.mixture import MixtureBase
 from annealz.core.arrays import on_device
@@ -29,9 +28,7 @@ from annealz.core.devices import platform
 from annealz.core.names import MARGINALS
 from annealz.core.products import BinaryProduct
 from annealz.core.programs import Recent
-from annealz.core.units import BernoulliUnits
-from annealz.paths.abstract import AbstractBipartitePath
-from annealz.paths.layers import AbstractLayerPath
+from annealz.paths.layers import AbstractBinaryLayerPath
 
 if TYPE_CHECKING:
     from annealz.models.rbm import RBM
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 _to_state = Recent(2)  # products that all paths of a model share
 
 
-class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
+class GeometricPath(AbstractBinaryLayerPath):
     """From a product of Bernoullis to an RBM.
 
     Parameters
@@ -59,14 +56,8 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
     6.9315
     """
 
-    base: AbstractBase
     to_latent: BinaryProduct
     to_state: BinaryProduct
-    state_bias: Float[Array, " units"]
-    state_bias_change: Float[Array, " units"]
-    latent_bias: Float[Array, " latent"]
-    latent_bias_change: Float[Array, " latent"]
-    offset: Float[Array, ""] | None
 
     def __init__(
         self,
@@ -85,32 +76,15 @@ class GeometricPath(AbstractLayerPath, AbstractBipartitePath):
                     f"the base has {base.num_units} units and the model {model.num_visible} visible units."
                 )
             logits = base.logits, on_device(np.zeros(model.num_hidden))
-        self.base, self.offset = base, None if offset is None else on_device(offset)
-        # NumPy: every operation of JAX would be a program to compile
-        arrays = (*logits, model.visible_bias, model.hidden_bias, model.weights)
-        visible0, hidden0, visible1, hidden1, weights = (np.asarray(a, np.float32) for a in arrays)
-        state0, state1, latent0, latent1 = visible0, visible1, hidden0, hidden1
+        weights = np.asarray(model.weights, np.float32)
+        state, latent = zip(logits, (model.visible_bias, model.hidden_bias), strict=True)
         if marginal == "hidden":
-            state0, state1, latent0, latent1 = hidden0, hidden1, visible0, visible1
-            weights = weights.T
-        change = state1 - state0
-        self.state_bias, self.state_bias_change = on_device(state0), on_device(change)
-        self.latent_bias, self.latent_bias_change = on_device(latent0), on_device(latent1 - latent0)
+            state, latent, weights = latent, state, weights.T
+        super().__init__(base, state, latent, offset)
+        change = np.asarray(self.state_bias_change)
         of = model.weights, marginal, platform()
         self.to_state = _to_state.get(of, lambda: BinaryProduct(weights))
         self.to_latent = self.to_state.transposed(weights, change)
-
-    @property
-    def num_units(self) -> int:
-        return self.state_bias.shape[0]
-
-    @property
-    def state_units(self) -> BernoulliUnits:
-        return BernoulliUnits()
-
-    @property
-    def latent_units(self) -> BernoulliUnits:
-        return BernoulliUnits()
 
     def pack(self, x):
         return x.astype(self.to_latent.state_dtype)

@@ -37,11 +37,6 @@ class LatticeProduct(eqx.Module):
     width: int = eqx.field(static=True)
     from_even: bool = eqx.field(static=True)
 
-    @property
-    def state_dtype(self):
-        """The type in which states are added."""
-        return jnp.float32
-
     def __call__(self, x: Float[Array, "chains sites"]) -> Float[Array, "chains outputs"]:
         half = _settled(x.reshape(-1, self.height, self.width // 2))
         around = _settled(jnp.pad(half, ((0, 0), (1, 1), (1, 1)), mode="wrap"))

@@ -18,10 +18,8 @@ kind.
 the increment, the slope and the conditional of the latent layer.
 """
 
-import abc
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -29,30 +27,42 @@ from jaxtyping import Array, Float
 from annealz.core.arrays import on_device
 from annealz.core.products import BinaryProduct, matmul
 from annealz.core.random import Bits
-from annealz.core.units import AbstractUnits
-from annealz.paths.abstract import AbstractLatentPath
+from annealz.core.units import AbstractUnits, BernoulliUnits
+from annealz.paths.abstract import AbstractBipartitePath, AbstractLatentPath
 
 
 class AbstractLayerPath(AbstractLatentPath):
-    """A path over the states of one layer, another one summed out."""
+    """A path over the states of one layer, another one summed out.
 
-    to_latent: eqx.AbstractVar[Any]
-    to_state: eqx.AbstractVar[Any]
-    state_bias: eqx.AbstractVar[Float[Array, " state"]]
-    state_bias_change: eqx.AbstractVar[Float[Array, " state"]]
-    latent_bias: eqx.AbstractVar[Float[Array, " latent"]]
-    latent_bias_change: eqx.AbstractVar[Float[Array, " latent"]]
-    offset: eqx.AbstractVar[Float[Array, ""] | None]
+    Parameters
+    ----------
+    base : the distribution at beta = 0
+    state_units, latent_units : the kinds of units
+    state_biases, latent_biases : at the start and at the end of the path
+    offset : f, a constant of log p* at the end
+    """
 
-    @property
-    @abc.abstractmethod
-    def state_units(self) -> AbstractUnits:
-        """The kind of the states."""
+    base: Any
+    to_latent: Any
+    to_state: Any
+    state_bias: Float[Array, " state"]
+    state_bias_change: Float[Array, " state"]
+    latent_bias: Float[Array, " latent"]
+    latent_bias_change: Float[Array, " latent"]
+    offset: Float[Array, ""] | None
+    state_units: AbstractUnits
+    latent_units: AbstractUnits
 
-    @property
-    @abc.abstractmethod
-    def latent_units(self) -> AbstractUnits:
-        """The kind of the latent units."""
+    def __init__(self, base, state_units, latent_units, state_biases, latent_biases, offset=None):
+        self.base, self.offset = base, None if offset is None else on_device(offset)
+        self.state_units, self.latent_units = state_units, latent_units
+        # NumPy: every operation of JAX would be a program to compile
+        (state0, state1), (latent0, latent1) = (
+            [np.asarray(bias, np.float32) for bias in biases]
+            for biases in (state_biases, latent_biases)
+        )
+        self.state_bias, self.state_bias_change = on_device(state0), on_device(state1 - state0)
+        self.latent_bias, self.latent_bias_change = on_device(latent0), on_device(latent1 - latent0)
 
     @property
     def log_z0(self) -> float:
@@ -111,48 +121,28 @@ class LayerPath(AbstractLayerPath):
 
     Parameters
     ----------
-    base : the distribution at beta = 0
     weights : (latent, state), between what the units multiply
-    state_units, latent_units : their kinds
-    state_biases, latent_biases : at the start and at the end of the path
-    offset : f, a constant of log p* at the end
+    others : as `AbstractLayerPath` takes them
     """
 
-    base: Any
-    to_latent: BinaryProduct
-    to_state: BinaryProduct
-    state_bias: Float[Array, " state"]
-    state_bias_change: Float[Array, " state"]
-    latent_bias: Float[Array, " latent"]
-    latent_bias_change: Float[Array, " latent"]
-    offset: Float[Array, ""] | None
-    of_state: AbstractUnits
-    of_latent: AbstractUnits
-
-    def __init__(
-        self, base, weights, state_units, latent_units, state_biases, latent_biases, offset=None
-    ):
-        self.base, self.offset = base, None if offset is None else on_device(offset)
-        self.of_state, self.of_latent = state_units, latent_units
-        weights = np.asarray(weights, np.float32)
-        (state0, state1), (latent0, latent1) = (
-            [np.asarray(bias, np.float32) for bias in biases]
-            for biases in (state_biases, latent_biases)
-        )
-        change = state1 - state0
-        self.state_bias, self.state_bias_change = on_device(state0), on_device(change)
-        self.latent_bias, self.latent_bias_change = on_device(latent0), on_device(latent1 - latent0)
+    def __init__(self, base, weights, *others):
+        super().__init__(base, *others)
+        weights, change = np.asarray(weights, np.float32), np.asarray(self.state_bias_change)
         rows = np.concatenate([weights, change[None]])
-        self.to_latent = BinaryProduct(rows.T, is_split=_is_split(state_units))
-        self.to_state = BinaryProduct(weights, is_split=_is_split(latent_units))
+        self.to_latent = BinaryProduct(rows.T, is_split=_is_split(self.state_units))
+        self.to_state = BinaryProduct(weights, is_split=_is_split(self.latent_units))
+
+
+class AbstractBinaryLayerPath(AbstractLayerPath, AbstractBipartitePath):
+    """A path over zeros and ones, a layer of zeros and ones summed out."""
+
+    def __init__(self, base, state_biases, latent_biases, offset: float | None):
+        units = BernoulliUnits()
+        super().__init__(base, units, units, state_biases, latent_biases, offset)
 
     @property
-    def state_units(self) -> AbstractUnits:
-        return self.of_state
-
-    @property
-    def latent_units(self) -> AbstractUnits:
-        return self.of_latent
+    def num_units(self) -> int:
+        return self.state_bias.shape[0]
 
 
 def _is_split(units: AbstractUnits) -> bool | None:

@@ -35,7 +35,7 @@ from annealz.core.units import AbstractUnits
 from annealz.paths.abstract import AbstractLatentPath, AbstractPath
 from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
-from annealz.paths.pairs import AbstractPairPath
+from annealz.paths.pairs import AbstractUnitPath
 
 _SMALL = 0.5  # a step of the terms, up to which log1p keeps more digits than the log of the sum
 
@@ -44,10 +44,10 @@ def mixture_path(base: MixtureBase, flat: AbstractPath, what: str) -> AbstractPa
     """The path from a mixture to where the path from the flat base leads; `what` names the model."""
     if isinstance(flat, AbstractLayerPath):
         check_units(base, flat.state_units, flat.state_bias.shape[0], what)
-        return MixtureLayerPath(base, flat)
-    if isinstance(flat, AbstractPairPath | FactorPath):
+        return MixtureLayerPath(base, flat, _Components(base))
+    if isinstance(flat, AbstractUnitPath):
         check_units(base, flat.units, flat.start.size, what)
-        return MixturePairPath(base, flat)
+        return MixturePairPath(base, flat, _Components(base))
     raise ValueError(f"{what} cannot start from a mixture: give another base.")
 
 
@@ -95,9 +95,9 @@ class _Components(eqx.Module):
 class AbstractMixturePath(AbstractPath):
     """What both kinds share: densities, and how states are kept."""
 
-    base: eqx.AbstractVar[Any]
-    flat: eqx.AbstractVar[Any]
-    components: eqx.AbstractVar[_Components]
+    base: Any
+    flat: Any
+    components: _Components
 
     @property
     def units(self) -> AbstractUnits:
@@ -154,13 +154,6 @@ class AbstractMixturePath(AbstractPath):
 class MixtureLayerPath(AbstractMixturePath, AbstractLatentPath):
     """From a mixture over the states of one layer, another one summed out."""
 
-    base: Any
-    flat: AbstractLayerPath
-    components: _Components
-
-    def __init__(self, base: MixtureBase, flat: AbstractLayerPath):
-        self.base, self.flat, self.components = base, flat, _Components(base)
-
     @property
     def log_z0(self) -> float:
         latent = np.asarray(self.flat.latent_bias, np.float64)
@@ -182,13 +175,6 @@ class MixtureLayerPath(AbstractMixturePath, AbstractLatentPath):
 
 class MixturePairPath(AbstractMixturePath):
     """From a mixture to units coupled in pairs or by factors, all of them annealed."""
-
-    base: Any
-    flat: AbstractPairPath | FactorPath
-    components: _Components
-
-    def __init__(self, base: MixtureBase, flat: AbstractPairPath | FactorPath):
-        self.base, self.flat, self.components = base, flat, _Components(base)
 
     @property
     def log_z0(self) -> float:

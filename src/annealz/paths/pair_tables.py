@@ -57,15 +57,13 @@ class PairTablePath(AbstractPairPath):
         num_units, num_states = given.shape[:2]
         near = neighbours_of((given != 0).any((1, 3)))
         if near.shape[1] > _DENSE * num_units:
-            return cls._of(base, start, np.moveaxis(given, 1, 3), None, fields)
-        is_there, near = near < num_units, near * (near < num_units)
-        tables = np.zeros((*near.shape, num_states, num_states), np.float32)
-        for unit, (is_one, others) in enumerate(zip(is_there, near, strict=True)):
-            tables[unit, is_one] = np.moveaxis(given[unit][:, others[is_one]], 0, -1)
-        return cls._of(base, start, tables, on_device(near, np.int32), fields)
-
-    @classmethod
-    def _of(cls, base, start, tables: np.ndarray, neighbours, fields) -> Self:
+            tables, neighbours = np.moveaxis(given, 1, 3), None
+        else:
+            is_there, near = near < num_units, near * (near < num_units)
+            tables = np.zeros((*near.shape, num_states, num_states), np.float32)
+            for unit, (is_one, others) in enumerate(zip(is_there, near, strict=True)):
+                tables[unit, is_one] = np.moveaxis(given[unit][:, others[is_one]], 0, -1)
+            neighbours = on_device(near, np.int32)
         return cls(
             base=base,
             start=start,
@@ -102,7 +100,7 @@ class PairTablePath(AbstractPairPath):
             rows = (first + here[near[:, slot]]) * states + here
             return total + jnp.take(self.tables[:, slot].reshape(-1), rows, mode="clip").sum(0)
 
-        return jax.lax.fori_loop(0, near.shape[1], add, self._nothing(x))
+        return jax.lax.fori_loop(0, near.shape[1], add, jnp.zeros(x.shape[0], self.tables.dtype))
 
     def _pairs_in_order(self, x) -> Float[Array, " chains"]:
         """The same where every unit is a neighbour: one unit after the other, all neighbours at once."""
@@ -114,10 +112,7 @@ class PairTablePath(AbstractPairPath):
             own = jax.lax.dynamic_slice_in_dim(here, unit, 1, axis=1)
             return total + jnp.take(self.tables[unit].reshape(-1), rows + own, mode="clip").sum(-1)
 
-        return jax.lax.fori_loop(0, units, add, self._nothing(x))
-
-    def _nothing(self, x) -> Float[Array, " chains"]:
-        return jnp.zeros(x.shape[0], self.tables.dtype)
+        return jax.lax.fori_loop(0, units, add, jnp.zeros(x.shape[0], self.tables.dtype))
 
     def exact_energies(self, states: np.ndarray) -> np.ndarray:
         fields, tables = self._exact_fields(), np.asarray(self.tables, np.float64)

@@ -26,29 +26,27 @@ from jaxtyping import Array, Float, Int
 
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
-from annealz.core.units import SoftmaxUnits
+from annealz.core.units import AbstractStateUnits, SoftmaxUnits
 from annealz.paths.abstract import AbstractPath
 
 _SPARSE = 1 / 16  # of the units, coupled with one of them: up to there only these are held
 
 
-class AbstractPairPath(AbstractPath):
-    """What all couplings of pairs have in common; states are the numbers 0 .. q - 1, as floats."""
+class AbstractUnitPath(AbstractPath):
+    """A path over coupled units, all of them annealed; states are the numbers 0 .. q - 1, as floats."""
 
     base: eqx.AbstractVar[Any]
     start: eqx.AbstractVar[Any]
     """(units, states), the logits of the base."""
     change: eqx.AbstractVar[Any]
     """(units, states), the fields less those logits."""
-    offset: eqx.AbstractVar[Any]
-    """f, a constant of E."""
 
     @property
     def num_states(self) -> int:
         return self.start.shape[1]
 
     @property
-    def units(self) -> SoftmaxUnits:
+    def units(self) -> AbstractStateUnits:
         return SoftmaxUnits(self.num_states)
 
     @property
@@ -69,19 +67,26 @@ class AbstractPairPath(AbstractPath):
     def restore(self, stored):
         return stored.astype(jnp.float32)
 
-    def log_density(self, x, beta):
-        return (self._hot(x) * self.start).sum((-2, -1)) + beta * self.slope(x, beta)
-
     def log_ratio(self, x, beta0, beta1):
         return (beta1 - beta0) * self.slope(x, beta0)
 
-    def conditioned(self, bits: Bits, x, beta) -> "AbstractPairPath":
-        """The path given what a sweep draws before it touches the units: nothing here."""
+    def conditioned(self, bits: Bits, x, beta) -> Any:
+        """The path given what a sweep draws before it touches the units, and as it is at this beta."""
         return self
 
     @abc.abstractmethod
     def site_logits(self, x, sites, beta) -> Float[Array, "chains sites states"]:
         """The logits of some units, given all others."""
+
+
+class AbstractPairPath(AbstractUnitPath):
+    """What all couplings of pairs have in common."""
+
+    offset: eqx.AbstractVar[Any]
+    """f, a constant of E."""
+
+    def log_density(self, x, beta):
+        return (self._hot(x) * self.start).sum((-2, -1)) + beta * self.slope(x, beta)
 
     @abc.abstractmethod
     def exact_energies(self, states: np.ndarray) -> np.ndarray:

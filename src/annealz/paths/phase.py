@@ -17,14 +17,13 @@ the start of the next move. On other paths every move evaluates again where it s
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.tempered import TemperedPath
+from annealz.paths.tempered import TemperedPath, with_gradient
 
 _MOMENTUM = 2**31  # its draw
 
@@ -39,14 +38,6 @@ class Phase(NamedTuple):
     """(chains,)"""
     gradient: Any = None
     """(chains, dim)"""
-
-    def where(self, accept: Float[Array, " chains"], other: "Phase") -> "Phase":
-        """These parts where a chain accepts, the other ones elsewhere."""
-
-        def choose(one, two):
-            return jnp.where(accept.reshape(-1, *(1,) * (one.ndim - 1)), one, two)
-
-        return jax.tree.map(choose, self, other)
 
 
 class PhasePath(AbstractPath):
@@ -117,11 +108,11 @@ class PhasePath(AbstractPath):
         if not isinstance(positions, TemperedPath):
             if not self.has_gradient:
                 return positions.log_density(phase.z, beta), None
-            return _with_gradient(lambda z: positions.log_density(z, beta), phase.z)
+            return with_gradient(lambda z: positions.log_density(z, beta), phase.z)
         if not self.has_gradient:
             base = positions.base_value(phase.z)
             return base + beta * (phase.value - base), None
-        base, gradient = _with_gradient(positions.base_value, phase.z)
+        base, gradient = with_gradient(positions.base_value, phase.z)
         value = base + beta * (phase.value - base)
         return value, gradient + beta * (phase.gradient - gradient)
 
@@ -169,9 +160,3 @@ class PhasePath(AbstractPath):
     def _state(self, bits: Bits, z) -> Float[Array, "chains width"]:
         p = bits.normals(z.shape[-1], _MOMENTUM) if self.has_momentum else None
         return self.join(self.evaluated(z, p))
-
-
-def _with_gradient(function, z):
-    """Values of every chain, and their gradients."""
-    values, pull = jax.vjp(function, z)
-    return values, pull(jnp.ones_like(values))[0]

@@ -17,11 +17,11 @@ and makes any weight zero.
 """
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from annealz.bases.abstract import AbstractBase
 from annealz.bases.frame import AbstractFrameBase
@@ -30,6 +30,8 @@ from annealz.paths.abstract import AbstractPath
 
 if TYPE_CHECKING:
     from annealz.models.abstract import AbstractModel
+
+Parts = TypeVar("Parts")  # of a state
 
 ZERO_DENSITY = -1e18  # log of no density; its square fits into float32
 
@@ -101,14 +103,13 @@ class TemperedPath(AbstractPath):
 
     def value(self, x) -> Float[Array, " chains"]:
         """f - c at these states, one evaluation of each."""
-        return _floored(self._model_value(x))
+        return floored(self._model_value(x))
 
     def value_and_gradient(self, x) -> tuple[Float[Array, " chains"], Float[Array, "chains dim"]]:
         """f - c at these states, and its gradient in them."""
-        values, pull = jax.vjp(self._model_value, x)
-        gradient = pull(jnp.ones_like(values))[0]
+        values, gradient = with_gradient(self._model_value, x)
         is_zero = (values < ZERO_DENSITY)[:, None] | ~jnp.isfinite(gradient)
-        return _floored(values), jnp.where(is_zero, 0, gradient)
+        return floored(values), jnp.where(is_zero, 0, gradient)
 
     def base_value(self, x) -> Float[Array, " chains"]:
         """log p*_A at these states."""
@@ -128,5 +129,21 @@ class TemperedPath(AbstractPath):
         return values if resolved is True else jnp.where(resolved, values, -jnp.inf)
 
 
-def _floored(values):
+def with_gradient(function, x):
+    """Return the values of every chain, and their gradients."""
+    values, pull = jax.vjp(function, x)
+    return values, pull(jnp.ones_like(values))[0]
+
+
+def floored(values):
+    """Count a density of zero as -1e18."""
     return jnp.where(values < ZERO_DENSITY, ZERO_DENSITY, values)
+
+
+def where(accept: Bool[Array, " chains"], one: Parts, two: Parts) -> Parts:
+    """Return the parts of one state where a chain accepts, those of the other elsewhere."""
+
+    def choose(one, two):
+        return jnp.where(accept.reshape(-1, *(1,) * (one.ndim - 1)), one, two)
+
+    return jax.tree.map(choose, one, two)

@@ -51,10 +51,9 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.discrete import DiscretePath
-from annealz.paths.factors import FactorPath
 from annealz.paths.layers import AbstractLayerPath
 from annealz.paths.mixture import AbstractMixturePath
-from annealz.paths.pairs import AbstractPairPath
+from annealz.paths.pairs import AbstractUnitPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.schedules.mixing import mixing
@@ -422,6 +421,6 @@ def units_of(path: AbstractPath):
     """The kind of the annealed units."""
     if isinstance(path, AbstractLayerPath):
         return path.state_units
-    if isinstance(path, AbstractMixturePath | AbstractPairPath | DiscretePath | FactorPath):
+    if isinstance(path, AbstractMixturePath | AbstractUnitPath | DiscretePath):
         return path.units
     raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")

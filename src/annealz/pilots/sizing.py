@@ -33,7 +33,7 @@ from annealz.core.errors import InputError
 from annealz.core.weights import delta_std_err, effective_sample_size
 from annealz.engine.anneal import anneal
 from annealz.engine.blocks import block_size
-from annealz.engine.progress import Progress, begin, in_stage
+from annealz.engine.progress import Progress, begin
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -146,7 +146,6 @@ def forecast(
         plan = plan_schedule(
             schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
         )
-        begin(on_progress, "sizing", len(rungs) + 1, 0)
         sizing = anneal(
             path,
             kernel,
@@ -154,7 +153,7 @@ def forecast(
             num_chains=_SIZING_CHAINS,
             seed=seed,
             purpose="sizing",
-            on_progress=in_stage(on_progress, "sizing", len(rungs) + 1, 0),
+            on_progress=begin(on_progress, "sizing", len(rungs) + 1, 0),
         )
         cost += sizing.cost(kernel.evaluations)
         if is_name:

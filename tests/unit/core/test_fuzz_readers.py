@@ -24,7 +24,7 @@ from safetensors.numpy import save
 from scipy.io import savemat
 
 import annealz
-from annealz.engine.run_arrays import run_from_arrays, run_to_arrays
+from annealz.engine.run import Run
 from annealz.io.archive import load_archive, pack_archive
 from annealz.io.records import digest_record, load_record
 from annealz.methods.annealing.plan import AnnealingPlan
@@ -107,7 +107,7 @@ def seeds() -> dict:
         "own": own,
         "plain": [arrays, rows, deep, pairs],
         "lines": (FIXTURES / "adabmdca-numbers.dat").read_bytes(),
-        "run": run_to_arrays(run),
+        "run": run.to_arrays(),
         "terrain": (
             {n: getattr(terrain, n) for n in terrain._columns},
             {"kind": "terrain", "sweeps": 3, "seconds": 0.5, "provenance": {}},
@@ -281,7 +281,7 @@ def plain_npz(fate: Fate, path: Path):
 
 def run_archive(fate: Fate, path: Path):
     path.write_bytes(altered_npz(fate, *seeds()["run"]))
-    return lambda file: run_from_arrays(*load_archive(file), SCHEDULE)
+    return lambda file: Run.from_arrays(*load_archive(file), SCHEDULE)
 
 
 def terrain_archive(fate: Fate, path: Path):

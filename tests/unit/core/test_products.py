@@ -10,7 +10,7 @@ from annealz.core.products import BinaryProduct
 from annealz.engine import advance
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.kernels.hais import HAIS
+from annealz.kernels.hmc import HAIS
 from annealz.models.exact import exact_log_z
 from annealz.models.log_density import LogDensity
 from annealz.paths.geometric import GeometricPath

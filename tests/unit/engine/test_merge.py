@@ -8,9 +8,9 @@ import pytest
 from annealz.bases import BernoulliBase
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.engine.anneal import anneal
-from annealz.engine.merge import merge_runs
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run, Trace
+from annealz.engine.statistics import merge_runs
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.schedules import linear, sm08

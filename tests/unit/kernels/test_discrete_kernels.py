@@ -17,8 +17,7 @@ import annealz
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.kernels.abstract import AbstractKernel
-from annealz.kernels.gradient_gibbs import GradientGibbs
-from annealz.kernels.unit_gibbs import UnitGibbs
+from annealz.kernels.unit_gibbs import GradientGibbs, UnitGibbs
 from annealz.testing import random_rbm
 from support.discrete import Network
 from support.values import sample, step

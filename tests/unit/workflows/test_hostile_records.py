@@ -9,7 +9,7 @@ import pytest
 
 import annealz
 from annealz.engine.checkpoint import Checkpoint, RunState
-from annealz.engine.run_arrays import run_from_arrays
+from annealz.engine.run import Run
 from annealz.io.archive import load_archive, pack_archive, save_archive
 from annealz.io.records import load_record
 from annealz.models.formats.load import read_model
@@ -75,7 +75,7 @@ RUN_ARRAYS = {
     **{f"trace:{name}": np.arange(2.0) for name in ("steps", "betas", "log_z", "ess")},
 }
 RUN_META = {"log_z0": 1.0, "seed": 0, "purpose": "run", "seconds": 1.0, "messages": []}
-RUN_META |= {"is_reverse": False, "island_size": None, "num_resamplings": 0}
+RUN_META |= {"is_reverse": False, "island_size": None, "num_resamplings": 0, "num_filling": 0}
 
 
 @pytest.mark.parametrize(
@@ -96,16 +96,16 @@ RUN_META |= {"is_reverse": False, "island_size": None, "num_resamplings": 0}
 )
 def test_stored_runs(arrays: dict, meta: dict, words: str):
     schedule = annealz.linear(10)
-    assert run_from_arrays(RUN_ARRAYS, RUN_META, schedule).num_chains == 4
+    assert Run.from_arrays(RUN_ARRAYS, RUN_META, schedule).num_chains == 4
     assert words in refused(
-        run_from_arrays, {**RUN_ARRAYS, **arrays}, {**RUN_META, **meta}, schedule
+        Run.from_arrays, {**RUN_ARRAYS, **arrays}, {**RUN_META, **meta}, schedule
     )
     for name in RUN_ARRAYS:
         rest = {key: array for key, array in RUN_ARRAYS.items() if key != name}
-        assert f"lacks the array {name}" in refused(run_from_arrays, rest, RUN_META, schedule)
+        assert f"lacks the array {name}" in refused(Run.from_arrays, rest, RUN_META, schedule)
     for name in RUN_META:
         rest = {key: value for key, value in RUN_META.items() if key != name}
-        assert f"lacks {name}" in refused(run_from_arrays, RUN_ARRAYS, rest, schedule)
+        assert f"lacks {name}" in refused(Run.from_arrays, RUN_ARRAYS, rest, schedule)
 
 
 def test_checkpoints(tmp_path: Path):

@@ -16,9 +16,9 @@ from annealz.core.arrays import indices
 from annealz.core.random import Stream, derive_seed
 from annealz.engine.anneal import anneal
 from annealz.engine.context import Context
-from annealz.engine.merge import merge_runs
 from annealz.engine.observers import AbstractObserver, Expectation, Slope
 from annealz.engine.run import Run, Runs
+from annealz.engine.statistics import merge_runs
 from annealz.methods.annealing.diagnose import diagnose
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.plan import AnnealingPlan, make_plan

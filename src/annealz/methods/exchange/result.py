@@ -16,14 +16,12 @@ from annealz.diagnostics.exchange import judge_exchange
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Sheet, Shown, record_of
 from annealz.diagnostics.status import Found, check_level
-from annealz.engine.run_arrays import RUN
+from annealz.engine.run import RUN
 from annealz.io.archive import real_numbers
 from annealz.io.records import Record
 
-_NEEDED = ("log_z0", "seed", "purpose", "seconds", "messages")
-_RECORD = Record(
-    "the record of a run of replica exchange", {n: RUN.needed[n] for n in _NEEDED}, RUN.others
-)
+_NEEDED = ("log_z0", "seed", "purpose", "seconds", "messages", "num_filling")
+_RECORD = Record("the record of a run of replica exchange", {n: RUN.needed[n] for n in _NEEDED})
 _OF_ROUNDS = ("betas", "rejections", "log_ratios", "values", "half_values", "round_trips")
 
 
@@ -237,7 +235,7 @@ class Exchange(Found, Shown):
         return cls(
             rounds,
             draws=real_numbers(arrays, "draws", what),
-            num_filling=record.get("num_filling", 0),
+            num_filling=record["num_filling"],
             extra_messages=tuple(record["messages"]),
             **own,
         )
