@@ -23,7 +23,7 @@ from annealz.methods.hints import hint
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.load import read_model
 from annealz.paths.abstract import AbstractPath
-from annealz.pilots.base_search import choose_second, search_bases
+from annealz.pilots.base_search import BaseSearch
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.increments import from_increments
 from annealz.schedules.mixing import mixing
@@ -98,16 +98,16 @@ class Problem:
         if self.wanted_base is not None and self.model.searched_bases:
             return self._density_prepared(seed, budget, second_opinion)
         layer = self.marginal or self.model.marginals[0]
-        options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
-        options |= {"on_progress": on_progress, "deadline": deadline}
+        search = BaseSearch(
+            self.model, layer, self.kernel, seed, num_steps, num_chains, on_progress, deadline
+        )
         problem, choice = self, None
         if self.wanted_base is not None:
-            is_fitted = self.wanted_base == "fitted"
-            choice = search_bases(self.model, layer, self.kernel, is_fitted=is_fitted, **options)
+            choice = search.both(is_fitted=self.wanted_base == "fitted")
             assert choice.first is not None
             problem = dataclasses.replace(self, path=choice.first.path, base_reason=choice.reason)
         elif self.is_searched(second_opinion):
-            choice = choose_second(self.model, layer, self.kernel, self.path.base, **options)
+            choice = search.second(self.path.base)
         if choice is not None:
             second = choice.second if second_opinion else None
             problem = dataclasses.replace(
