@@ -1,6 +1,6 @@
 """A mixture of Gaussians, or of Student's t, as a base: several modes, and tails of any weight.
 
-In the coordinates of its frame, x = m + S z (`frame.py`), with component k of centre c_k and root L_k,
+In the coordinates of its frame, x = m + S z (`gaussian.py`), with component k of centre c_k and root L_k,
 y_k = L_k^-1 (z - c_k):
 
     Gaussians      p(z) = sum_k pi_k |L_k|^-1 (2 pi)^(-dim/2) exp(-|y_k|^2 / 2)
@@ -27,7 +27,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float
 from scipy.special import gammaln
 
-from annealz.bases.frame import AbstractFrameBase, root_of
+from annealz.bases.gaussian import AbstractFrameBase, root_of
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 
@@ -63,8 +63,6 @@ class GaussianMixtureBase(AbstractFrameBase):
     dof: int = eqx.field(static=True, default=0)
     """Of Student's t; 0 for Gaussians."""
     name: str = eqx.field(static=True, default="mixture")
-    evaluations: int = eqx.field(static=True, default=0)
-    """Of the density, that finding it took."""
     offset: Float[Array, ""] | None = None
     """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
 
@@ -77,7 +75,6 @@ class GaussianMixtureBase(AbstractFrameBase):
         *,
         dof: int = 0,
         name: str = "mixture",
-        evaluations: int = 0,
     ) -> Self:
         """From weights (components,), means (components, dim) and covariances (components, dim, dim).
 
@@ -122,7 +119,6 @@ class GaussianMixtureBase(AbstractFrameBase):
             on_device(inverses),
             int(dof),
             name,
-            evaluations,
         )
 
     @property

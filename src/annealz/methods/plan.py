@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.arrays import on_device
 from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.core.versions import versions
@@ -261,11 +260,11 @@ def _problem(
                 base = model.choose_base(plan.base)
             except ValueError:  # a name that the base gave itself
                 base = model.choose_base("auto")
-            base = _with_offset(base, plan.offset)
+            base = base.with_offset(plan.offset)
         path = model.path(base, layer)
     second, second_name = stored("second"), getattr(getattr(plan, "second", None), "base", None)
     if second is None and second_name == "prior":
-        second = _with_offset(model.choose_base("prior"), plan.offset)
+        second = model.choose_base("prior").with_offset(plan.offset)
     return Problem(
         model,
         plan.model,
@@ -276,10 +275,3 @@ def _problem(
         second_path=None if second is None else model.path(second, layer),
         second_kernel=stored("second-kernel"),
     )
-
-
-def _with_offset(base: Any, offset: float | None) -> Any:
-    """Return a base that could not be stored, with the offset that it had."""
-    if offset is None or not hasattr(base, "offset"):
-        return base
-    return dataclasses.replace(base, offset=on_device(np.float32(offset)))

@@ -142,7 +142,7 @@ class Problem:
             rounding=choice.rounding,
             findings=(*self.findings, *choice.findings),
         )._tuned(seed, budget)
-        if not second_opinion or choice.second is None:
+        if not second_opinion:
             return problem
         path, kernel, cost = self.model.path(choice.second), choice.second_kernel, problem.cost
         if kernel is None:

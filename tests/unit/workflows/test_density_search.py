@@ -12,9 +12,9 @@ from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.status import Status
 from annealz.pilots.densities import search
 from annealz.pilots.densities.evaluator import Evaluator
+from annealz.pilots.densities.findings import improper_direction
 from annealz.pilots.densities.modes import find_modes, start_points
 from annealz.pilots.densities.population import explore
-from annealz.pilots.densities.proper import improper_direction
 from support.counted import Counted
 
 GAUSSIAN = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2, name="gaussian")

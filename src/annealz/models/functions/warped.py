@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.bases.warp import Warp
+from annealz.bases.warped import Warp
 from annealz.core.arrays import on_device
 from annealz.models.functions.abstract import AbstractFunction, Offset
 

@@ -129,7 +129,7 @@ class _Choice:
     def _score(self, base: Any) -> float:
         model = self.evaluator.model
         logs, slopes = _compared(base.unnamed(), model, self._stream, self._test, work=0)
-        self.evaluator.evaluations += _DRAWS
+        self.evaluator.spent["draws of bases"] += _DRAWS
         at_target = float(np.std(self.values - np.asarray(logs, np.float64)))
         slopes = np.asarray(slopes, np.float64)
         slopes = slopes[np.isfinite(slopes)]

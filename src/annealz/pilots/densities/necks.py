@@ -10,7 +10,7 @@ Suspects are coordinates t of which the curvature of another one is a function, 
 Of a suspect the marginal density is found by Laplace's approximation of all others (`profile.py`), which
 reaches into the neck. Two things are done with it:
 
-1.  The density is given other coordinates (`bases/warp.py`), in which the others keep their scale:
+1.  The density is given other coordinates (`bases/warped.py`), in which the others keep their scale:
     chains then go where they did not.
 2.  The share of the mass below every t, and above it, is compared with that of the chains. A neck is
     missed where they have less than half of it, and it is too much for chance.
@@ -22,7 +22,7 @@ import equinox as eqx
 import numpy as np
 from scipy.special import bdtr, ndtr
 
-from annealz.bases.warp import Warp, knots
+from annealz.bases.warped import Warp, knots
 from annealz.core.arrays import on_device
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.models.functions.warped import WarpedFunction
@@ -50,9 +50,11 @@ _CHANCE = 1e-3
 
 @dataclasses.dataclass(frozen=True)
 class Straightened:
-    """A density in other coordinates, and what led to them."""
+    """A density, the same in other coordinates, and what led to them."""
 
+    origin: LogDensity
     model: LogDensity
+    """The same in the other coordinates."""
     warps: tuple[Warp, ...]
     """From the density's own coordinates inwards."""
     profiles: tuple[Profile, ...]
@@ -106,10 +108,8 @@ def straightened(
     warps: list[Warp] = []
     profiles: list[Profile] = []
     for place, coordinate in enumerate(found):
-        own = Evaluator(model)
         fixed = [*found[:place], *found[place + 1 :]]
-        along = profile(own, rows, coordinate, fixed)
-        evaluator.evaluations += own.evaluations
+        along = profile(evaluator.of(model), rows, coordinate, fixed)
         if along is None or not _is_neck(along):
             continue
         warp = _warp(along, model.dim)
@@ -119,20 +119,18 @@ def straightened(
         profiles.append(along)
     if not warps:
         return None
-    return Straightened(model, tuple(warps), tuple(profiles), sample.log_z)
+    return Straightened(evaluator.model, model, tuple(warps), tuple(profiles), sample.log_z)
 
 
-def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True) -> Finding | None:
-    """What chains (sweeps, chains, dim) at beta = 1 miss of the mass of a neck, if anything.
+def missed_neck(found: Straightened, rows: np.ndarray) -> tuple[Finding, ...]:
+    """Return what chains (sweeps, chains, dim) at beta = 1 miss of the mass of a neck, if anything.
 
-    Their rows are those of the straightened density, or of the one that it comes from.
+    Their rows are positions of the density that the neck is in.
     """
-    positions = rows.reshape(-1, rows.shape[-1])
-    positions = found.positions(positions) if is_straight else positions
-    worst, most = None, 0.0
+    worst, most = (), 0.0
     count = max(rows.shape[1] // 2, 1)  # chains that were resampled are relatives
     for along in found.profiles:
-        t = np.sort(positions[:, along.coordinate])
+        t = np.sort(rows[..., along.coordinate], axis=None)
         step = along.grid[1] - along.grid[0]
         below = np.cumsum(along.shares)[:-1]  # up to the middle between two points
         drawn = np.searchsorted(t, along.grid[:-1] + step / 2) / t.size
@@ -143,7 +141,7 @@ def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True)
             k = int(np.argmax(gap))
             if gap[k] > most:
                 most = float(gap[k])
-                worst = Finding.of(
+                missed = Finding.of(
                     Kind.MISSED_NECK,
                     name=_name(found.model, along.coordinate),
                     side=side,
@@ -151,6 +149,7 @@ def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True)
                     share=100 * float(share[k]),
                     own=100 * float(own[k]),
                 )
+                worst = (missed,)
     return worst
 
 

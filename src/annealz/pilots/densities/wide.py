@@ -16,7 +16,7 @@ Where no gradient is known, or no mode is found, the centre is the best start an
 import numpy as np
 from scipy.special import logsumexp
 
-from annealz.bases.frame import root_of
+from annealz.bases.gaussian import root_of
 from annealz.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.modes import Mode
@@ -69,15 +69,11 @@ def wide_bases(
 
 def _width(evaluator: Evaluator, centre, root, generator: np.random.Generator) -> float:
     """The largest radius that counts, in units of the root of the dimension."""
-    dim = centre.size
-    rays = generator.normal(size=(_NUM_RAYS, dim))
-    rays *= np.sqrt(dim) / np.linalg.norm(rays, axis=1, keepdims=True)
     radii = 2.0**_OCTAVES
-    points = centre + radii[:, None, None] * (rays @ root.T)[None]
-    logs = evaluator.values(points.reshape(-1, dim)).reshape(len(radii), _NUM_RAYS)
+    _, logs = evaluator.values_along_rays(centre, root, radii, _NUM_RAYS, generator)
     logs = np.where(np.isfinite(logs), logs, -np.inf)
     with np.errstate(divide="ignore"):
-        masses = logsumexp(logs, axis=1) + dim * np.log(radii)
+        masses = logsumexp(logs, axis=1) + centre.size * np.log(radii)
     if not np.isfinite(masses).any():
         return 1.0
     return float(radii[np.flatnonzero(masses > masses.max() - _WITHIN)[-1]])
