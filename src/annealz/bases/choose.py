@@ -51,18 +51,16 @@ def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto"
         raise InputError("base", f"must be one of {', '.join(BASES)}", base)
     if data is not None and base not in ("auto", "base-rate"):
         raise InputError("data", f"serve the base-rate base only, and the base is {base}")
-    means = _means(model, data)
-    if base in ("uniform", "visible-bias"):
-        return named_bases(model)[base]()
-    if base == "auto" and means is None:
-        return named_bases(model)["visible-bias"]()
-    if means is None:
+    means = _means(model, data) if base in ("auto", "base-rate") else None
+    if means is not None:
+        return BernoulliBase.from_means(means)
+    if base == "base-rate":
         raise InputError(
             "",
             "the base-rate base needs the training data or their means, and this model file carries none",
             remedy="give {data}, or choose the base visible-bias or uniform",
         )
-    return BernoulliBase.from_means(means)
+    return named_bases(model)["visible-bias" if base == "auto" else base]()
 
 
 def _means(model: Layered, data) -> np.ndarray | None:

@@ -50,6 +50,11 @@ class AbstractFrameBase(AbstractBase):
         return self.mean.shape[0]
 
     @property
+    def log_z(self) -> float:
+        """log |S|, of a density that is normalised in z."""
+        return self.log_volume
+
+    @property
     def log_volume(self) -> float:
         """log |S|, in float64."""
         scale = np.asarray(self.scale, np.float64)

@@ -125,11 +125,6 @@ class GaussianMixtureBase(AbstractFrameBase):
     def num_components(self) -> int:
         return self.centres.shape[0]
 
-    @property
-    def log_z(self) -> float:
-        """log |S|: the density is normalised in the coordinates of the frame."""
-        return self.log_volume
-
     def unnamed(self) -> "FilledMixture":
         """The form that programs take, the same for bases of like sizes."""
         return FilledMixture.of(self)
@@ -139,10 +134,6 @@ class GaussianMixtureBase(AbstractFrameBase):
 
     def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
         return self.unnamed().log_density_unit(z)
-
-    def log_parts(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch components"]:
-        """log of pi_k p_k(z), of every component."""
-        return self.unnamed().log_parts(z)[..., : self.num_components]
 
 
 class FilledMixture(AbstractFrameBase):
@@ -181,13 +172,6 @@ class FilledMixture(AbstractFrameBase):
             max(_FILLED_DOF, dof),
             count == 1 and _is_round(base.centres, base.inverses),
         )
-
-    @property
-    def log_z(self) -> float:
-        return self.log_volume
-
-    def unnamed(self) -> Self:
-        return self
 
     def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
         first, dof = 4 * draw, self.tail[0]

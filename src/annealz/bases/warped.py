@@ -49,24 +49,7 @@ def knots(count: int) -> np.ndarray:
 
 
 class Warp(eqx.Module):
-    """A map of u to x.
-
-    Examples
-    --------
-    >>> import jax.numpy as jnp
-    >>> import numpy as np
-    >>> from annealz.bases.warped import Warp, knots
-    >>> t = knots(9)  # itself normal; x_1 in units of e^t
-    >>> warp = Warp.of(0, 2, 0 * t, np.zeros((9, 1)), np.exp(t)[:, None, None], np.array([1]))
-    >>> u = jnp.array([[-1.0, 3.0]])
-    >>> (
-    ...     np.asarray(warp.forward(u), float).round(4).tolist(),
-    ...     np.asarray(warp.log_stretch(u), float).round(4).tolist(),
-    ... )
-    ([[-1.0, 1.1036]], [-1.0])
-    >>> np.asarray(warp.inverse(warp.forward(u)), float).round(4).tolist()
-    [[-1.0, 3.0]]
-    """
+    """A map of u to x."""
 
     places: Float[Array, " knots"]
     """t at the knots."""
@@ -202,19 +185,7 @@ class Warp(eqx.Module):
 
 
 class WarpedBase(AbstractFrameBase):
-    """A base with a frame, seen through a warp.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import annealz
-    >>> from annealz.bases.warped import Warp, WarpedBase, knots
-    >>> t = knots(9)
-    >>> warp = Warp.of(0, 2, 0 * t, np.zeros((9, 1)), np.exp(t)[:, None, None], np.array([1]))
-    >>> base = WarpedBase(annealz.GaussianBase.standard(2), warp)
-    >>> base.name, round(base.log_z, 4)  # log 2 pi
-    ('standard', 1.8379)
-    """
+    """A base with a frame, seen through a warp."""
 
     inner: AbstractFrameBase
     warp: Warp

@@ -7,7 +7,7 @@ import pytest
 from jax.scipy.special import logsumexp
 
 import annealz
-from annealz.bases.fit_gaussians import fit_gaussians
+from annealz.bases.fit_mixture import fit_gaussians
 from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.status import Status
 from annealz.pilots.densities import search

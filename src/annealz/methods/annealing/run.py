@@ -86,7 +86,7 @@ def _start(plan: AnnealingPlan, run: Run) -> tuple[np.ndarray, np.ndarray | None
     if plan.draws == "approximate":
         sweeps = plan.sweeps_per_draw(run.num_chains)
         return draw_with_ancestors(
-            problem.states, problem.kernel, run, run.num_chains, num_sweeps=sweeps, seed=seed
+            problem.states, problem.kernel, run, run.num_chains, sweeps, seed
         )
     if plan.draws == "exact":
         layer = plan.marginal or problem.model.marginals[0]

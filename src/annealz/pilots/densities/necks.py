@@ -17,9 +17,11 @@ reaches into the neck. Two things are done with it:
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Array
 from scipy.special import bdtr, ndtr
 
 from annealz.bases.warped import Warp, knots
@@ -47,6 +49,8 @@ _HALF = 0.5
 _LEAST_SHARE = 0.02
 _CHANCE = 1e-3
 
+_forward, _inverse = eqx.filter_jit(Warp.forward), eqx.filter_jit(Warp.inverse)
+
 
 @dataclasses.dataclass(frozen=True)
 class Straightened:
@@ -69,7 +73,7 @@ class Straightened:
     def positions(self, rows: np.ndarray) -> np.ndarray:
         """Rows (points, dim) of this density, in the coordinates of the one that it comes from."""
         for warp in reversed(self.warps):
-            rows = np.asarray(_x(warp, on_device(rows)), np.float64)
+            rows = _moved(_forward, warp, rows)
         return rows
 
 
@@ -113,7 +117,7 @@ def straightened(
         if along is None or not _is_neck(along):
             continue
         warp = _warp(along, model.dim)
-        rows, starts = _inverse(warp, rows), _inverse(warp, starts)
+        rows, starts = (_moved(_inverse, warp, x) for x in (rows, starts))
         model = _warped(model, warp, starts[np.isfinite(starts).all(1)])
         warps.append(warp)
         profiles.append(along)
@@ -238,15 +242,5 @@ def _warped(model: LogDensity, warp: Warp, starts: np.ndarray) -> LogDensity:
     )
 
 
-def _inverse(warp: Warp, rows: np.ndarray) -> np.ndarray:
-    return np.asarray(_u(warp, on_device(rows)), np.float64)
-
-
-@eqx.filter_jit
-def _u(warp, rows):
-    return warp.inverse(rows)
-
-
-@eqx.filter_jit
-def _x(warp, rows):
-    return warp.forward(rows)
+def _moved(move: Callable[[Warp, Array], Array], warp: Warp, rows: np.ndarray) -> np.ndarray:
+    return np.asarray(move(warp, on_device(rows)), np.float64)

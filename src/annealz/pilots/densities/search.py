@@ -2,7 +2,7 @@
 
     1   modes are found uphill from many starts (`modes.py`);
     2   populations are annealed from a base around the modes and from a far wider one, or from the prior
-        where there is one (`wide.py`, `population.py`), and pooled in proportion to the mass that each
+        where there is one (`modes.py`, `population.py`), and pooled in proportion to the mass that each
         found;
     3   bases are fitted to them and compared: Laplace's, one Gaussian, several, Student's t (`fitting.py`).
 
@@ -33,10 +33,9 @@ from annealz.models.log_density import LogDensity
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.findings import improper_findings, other_findings
 from annealz.pilots.densities.fitting import fitted_base
-from annealz.pilots.densities.modes import Mode, find_modes, start_points
+from annealz.pilots.densities.modes import Mode, find_modes, start_points, wide_bases
 from annealz.pilots.densities.necks import Straightened, missed_neck, straightened
 from annealz.pilots.densities.population import Population, Sample, explore
-from annealz.pilots.densities.wide import FAR, FAR_STRAIGHT, WIDEST_STRAIGHT, wide_bases
 
 _BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
 _EASY_TEMPERATURES = 2
@@ -101,13 +100,12 @@ def _searched(
     """
     model, generator = evaluator.model, np.random.default_rng(derive_seed(seed, "search"))
     is_straight = neck is not None and model is neck.model
-    starts = start_points(evaluator, seed, *((WIDEST_STRAIGHT,) if is_straight else ()))
+    starts = start_points(evaluator, seed, is_straight)
     modes = find_modes(evaluator, starts) if model.is_differentiable else []
     if model.prior is not None:
         origins: tuple[AbstractBase, ...] = (model.prior,)
     else:
-        far = FAR_STRAIGHT if is_straight else FAR
-        origins = wide_bases(evaluator, _true(modes), starts, generator, far)
+        origins = wide_bases(evaluator, _true(modes), starts, generator, is_straight)
     offset = None
     if _true(modes) and hasattr(origins[0], "offset"):  # near the largest value that is known
         offset = max(mode.value for mode in _true(modes))
