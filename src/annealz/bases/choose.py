@@ -51,16 +51,18 @@ def choose_base(model: Layered, base: str | BernoulliBase | MixtureBase = "auto"
         raise InputError("base", f"must be one of {', '.join(BASES)}", base)
     if data is not None and base not in ("auto", "base-rate"):
         raise InputError("data", f"serve the base-rate base only, and the base is {base}")
-    means = _means(model, data) if base in ("auto", "base-rate") else None
-    if means is not None:
-        return BernoulliBase.from_means(means)
-    if base == "base-rate":
+    means = _means(model, data)
+    if base in ("uniform", "visible-bias"):
+        return named_bases(model)[base]()
+    if base == "auto" and means is None:
+        return named_bases(model)["visible-bias"]()
+    if means is None:
         raise InputError(
             "",
             "the base-rate base needs the training data or their means, and this model file carries none",
             remedy="give {data}, or choose the base visible-bias or uniform",
         )
-    return named_bases(model)["visible-bias" if base == "auto" else base]()
+    return BernoulliBase.from_means(means)
 
 
 def _means(model: Layered, data) -> np.ndarray | None:

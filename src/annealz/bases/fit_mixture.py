@@ -110,34 +110,33 @@ def _em(units, encoded, weights, number: int, pull: float, generator) -> _Fit:
     size = 1 / ((weights / weights.sum()) ** 2).sum()
     counts = weights / weights.sum() * size  # as many as are effective
     common = _common_mean(units, encoded, counts)
-    best: _Fit | None = None
+    fits = []
     for _ in range(1 if number == 1 else _RESTARTS):
         first = int(generator.choice(len(encoded), p=counts / counts.sum()))
         centres = encoded[_spread_out(encoded, counts, number, first, generator)]
-        means = 0.5 * centres + 0.5 * common
-        shares, fit, last = np.full(number, 1 / number), None, -np.inf
-        for _ in range(_MOST_ROUNDS):
-            fit = _Fit(0.0, shares, _natural(units, means))
-            terms = _terms(units, encoded, fit)
-            total = np.asarray(logsumexp(terms, axis=1))
-            score = float((counts / size) @ total)
-            fit = fit._replace(score=score)
-            if number == 1 and np.isfinite(last):
-                break
-            if score - last < _GAIN:
-                break
-            last = score
-            parts = counts[:, None] * np.exp(terms - total[:, None])  # (draws, components)
-            held = parts.sum(0)
-            shares = (held + 1) / (size + number)
-            sums = parts.T.astype(np.float32) @ encoded  # in single precision, twice as fast
-            if not units.is_real:
-                sums = np.minimum(sums, held[:, None])  # which rounding may exceed
-            means = (sums + pull * common) / (held + pull)[:, None]
-        assert fit is not None
-        best = fit if best is None or fit.score > best.score else best
-    assert best is not None
-    return best
+        fits.append(_em_from(units, encoded, counts, size, common, centres, pull))
+    return max(fits, key=lambda fit: fit.score)
+
+
+def _em_from(units, encoded, counts, size: float, common, centres, pull: float) -> _Fit:
+    """The fit that these centres lead to."""
+    number, last, rounds = len(centres), -np.inf, 2 if len(centres) == 1 else _MOST_ROUNDS
+    means, shares = 0.5 * centres + 0.5 * common, np.full(number, 1 / number)
+    while True:
+        fit = _Fit(0.0, shares, _natural(units, means))
+        terms = _terms(units, encoded, fit)
+        total = np.asarray(logsumexp(terms, axis=1))
+        fit, rounds = fit._replace(score=float((counts / size) @ total)), rounds - 1
+        if not rounds or fit.score - last < _GAIN:
+            return fit
+        last = fit.score
+        parts = counts[:, None] * np.exp(terms - total[:, None])  # (draws, components)
+        held = parts.sum(0)
+        shares = (held + 1) / (size + number)
+        sums = parts.T.astype(np.float32) @ encoded  # in single precision, twice as fast
+        if not units.is_real:
+            sums = np.minimum(sums, held[:, None])  # which rounding may exceed
+        means = (sums + pull * common) / (held + pull)[:, None]
 
 
 def _spread_out(rows, counts, number: int, first: int, generator) -> list[int]:

@@ -161,8 +161,8 @@ def test_many_hot_chains_are_thinned_and_counted():
     count = 0
     found = explore(path, kernel, seed=1, budget=4_000, num_chains=400)
     assert count == found.evaluations
-    assert found.rows.shape[1] == found.cooled.shape[0] == 384
-    assert abs(found.rows.var() - 1) < 0.2
+    assert found.sample.rows.shape[1] == found.cooled.shape[0] == 384
+    assert abs(found.sample.rows.var() - 1) < 0.2
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ _VISITED = 0.15  # of what should be there
 _LOCAL_DRAWS = 64
 _LOCAL_DOF = 4
 _LEAST_CHAINS = 3
+_LARGEST = 1e12  # log density
 _RATIO = 5.0  # of the widths of two kinds of states, in every direction
 
 
@@ -64,7 +65,6 @@ def other_findings(
     generator: np.random.Generator,
 ) -> tuple[Finding, ...]:
     """What speaks against annealing this density at all."""
-    found: list[Finding] = []
     visited = [mode for mode in modes if mode.is_mode and _share_near(mode, population.some) > 0]
     starts = _places(base.unnamed(), Stream(int(generator.integers(2**31)), "places"), work=0)
     starts = np.asarray(starts, np.float64)
@@ -73,21 +73,30 @@ def other_findings(
         is_held = any(mode.is_like(other) for other in visited)
         if share > 0 and not (is_held and _share_near(mode, starts) > _VISITED * share):
             place = _in_words(mode.place)
-            found.append(Finding.of(Kind.MISSED_MODE, place=place, share=100 * share))
+            missed = (Finding.of(Kind.MISSED_MODE, place=place, share=100 * share),)
             break
+    else:
+        missed = ()
     gap = _two_kinds(population)
-    if gap > 0:
-        found.append(Finding.of(Kind.TWO_KINDS, gap=gap))
-    return tuple(found)
+    return (*missed, Finding.of(Kind.TWO_KINDS, gap=gap)) if gap > 0 else missed
 
 
 def improper_findings(
-    evaluator: Evaluator, rows: np.ndarray, modes: list[Mode], generator: np.random.Generator
+    evaluator: Evaluator,
+    rows: np.ndarray,
+    values: np.ndarray,
+    modes: list[Mode],
+    generator: np.random.Generator,
 ) -> tuple[Finding, ...]:
-    """Whether the density falls far out."""
+    """Whether the density falls far out, by states and values of its pilot; unbounded, it is refused."""
     direction = improper_direction(evaluator, rows, modes, generator)
     if direction is None:
         return ()
+    if not (np.isfinite(values).all() and values.max() < _LARGEST):
+        raise ValueError(
+            f"the log density of {evaluator.model.name} grows without bound, to {values.max():.3g} where "
+            "the pilot came: it has no integral; check the function, its sign and its priors."
+        )
     words = _in_words(direction / np.linalg.norm(direction))
     return (Finding.of(Kind.IMPROPER, direction=words),)
 

@@ -42,21 +42,13 @@ class Population:
     kernel: AbstractTunedKernel
     """Tuned on this path."""
     adaptation: Adaptation
-    rows: np.ndarray
-    """(sweeps, chains, dim): positions."""
-    values: np.ndarray
-    """(sweeps, chains): log p* there, less the offset of the path."""
+    sample: "Sample"
     cooled: np.ndarray
     """(chains, dim): where they were cooled to."""
     cooled_values: np.ndarray
     hot: np.ndarray
     """(points, dim): where chains were at other temperatures."""
     evaluations: int
-
-    @property
-    def log_z(self) -> float:
-        """Of the density, rough."""
-        return self.path.log_z0 + self.adaptation.log_ratio
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +57,7 @@ class Sample:
 
     rows: np.ndarray
     values: np.ndarray
+    """log p* there, less the offset of the path."""
     log_z: float
 
     @property
@@ -105,8 +98,11 @@ def explore(
         path,
         kernel,
         found,
-        np.asarray(rows, np.float64),
-        np.asarray(values, np.float64),
+        Sample(
+            np.asarray(rows, np.float64),
+            np.asarray(values, np.float64),
+            path.log_z0 + found.log_ratio,
+        ),
         np.asarray(cooled, np.float64),
         np.asarray(highest, np.float64),
         np.asarray(hot, np.float64),

@@ -44,7 +44,6 @@ _CHAINS_FAR, _CHAINS_STRAIGHT = 20, 8  # times dim^2
 _FEWEST, _MOST, _MOST_STRAIGHT = 51, 640, 384
 _NEGLIGIBLE = 0.02  # of the mass that another population found
 _HIGHEST = 4  # of the cooled chains, from which searches start
-_LARGEST = 1e12  # log density
 _ROUNDED = 16  # states at which the rounding of the density is measured
 
 
@@ -117,7 +116,7 @@ def _searched(
         again = [start for one in populations for start in (_highest(one), one.hot)]
         modes = find_modes(evaluator, np.concatenate(again), modes)
     evaluator.spent["populations"] += sum(one.evaluations for one in populations)
-    sample = _pooled(populations)
+    sample = _pooled([one.sample for one in populations])
     if neck is None and model.is_differentiable:
         places = np.array([mode.place for mode in modes]).reshape(-1, model.dim)
         necks = straightened(evaluator, sample, places, generator.spawn(1)[0])
@@ -125,7 +124,10 @@ def _searched(
             return necks
     if neck is not None and is_straight and sample.log_z < neck.log_z - _LOST:
         return neck
-    findings = _improper(evaluator, neck if is_straight else None, sample, modes, generator)
+    outside, rows, seen = evaluator, sample.rows[-1], modes
+    if neck is not None and is_straight:  # of other coordinates it is not known how they go on
+        outside, rows, seen = evaluator.of(neck.origin), neck.positions(rows), []
+    findings = improper_findings(outside, rows, sample.values, seen, generator)
     kind = "auto" if name in ("wide", "prior") else name
     fitted = fitted_base(evaluator, _true(modes), sample, kind, generator, is_straight)
     findings += other_findings(evaluator, modes, sample, fitted, generator)
@@ -209,35 +211,15 @@ def _explored(
     return found
 
 
-def _pooled(populations: list[Population]) -> Sample:
+def _pooled(samples: list[Sample]) -> Sample:
     """Chains of all populations, of each in proportion to the mass that it found."""
-    log_z = np.array([one.log_z for one in populations])
+    log_z = np.array([one.log_z for one in samples])
     shares = np.exp(log_z - log_z.max())
     shares = np.where(shares < _NEGLIGIBLE, 0.0, shares)
-    kept = [int(np.ceil(s * one.rows.shape[1])) for s, one in zip(shares, populations, strict=True)]
-    rows = [one.rows[:, :count] for one, count in zip(populations, kept, strict=True)]
-    values = [one.values[:, :count] for one, count in zip(populations, kept, strict=True)]
+    rows, values = [], []
+    for share, one in zip(shares, samples, strict=True):
+        count = int(np.ceil(share * one.rows.shape[1]))
+        rows.append(one.rows[:, :count])
+        values.append(one.values[:, :count])
     log_mean_z = float(np.log(np.exp(log_z - log_z.max()).mean()) + log_z.max())
     return Sample(np.concatenate(rows, axis=1), np.concatenate(values, axis=1), log_mean_z)
-
-
-def _improper(
-    evaluator: Evaluator,
-    straight: Straightened | None,
-    sample: Sample,
-    modes: list[Mode],
-    generator: np.random.Generator,
-) -> tuple[Finding, ...]:
-    """Whether the density can be normalised, looked at in its own coordinates; unbounded, it is refused."""
-    rows = sample.rows[-1]
-    if straight is not None:  # of others it is not known how they go on
-        evaluator, rows, modes = evaluator.of(straight.origin), straight.positions(rows), []
-    findings = improper_findings(evaluator, rows, modes, generator)
-    is_bounded = np.isfinite(sample.values).all() and sample.values.max() < _LARGEST
-    if findings and not is_bounded:
-        raise ValueError(
-            f"the log density of {evaluator.model.name} grows without bound, to "
-            f"{sample.values.max():.3g} where the pilot came: it has no integral; check the function, its "
-            "sign and its priors."
-        )
-    return findings
