@@ -53,7 +53,10 @@ class AbstractBase(eqx.Module):
         return other
 
     def with_offset(self, offset: float | None) -> Self:
-        """Return the same with what a path subtracts from the log density, where it can carry that."""
+        """Return the same with what a path subtracts from the log density that it leads to.
+
+        A base without a field `offset` carries none (`paths/tempered.py`).
+        """
         if offset is None or not hasattr(self, "offset"):
             return self
         return dataclasses.replace(self, offset=on_device(np.float32(offset)))

@@ -99,8 +99,7 @@ class GaussianBase(AbstractFrameBase):
     mean: Float[Array, " dim"]
     scale: Float[Array, " dim"] | Float[Array, "dim dim"]
     name: str = eqx.field(static=True, default="gaussian")
-    offset: Float[Array, ""] | None = None
-    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
+    offset: Float[Array, ""] | None = None  # see `with_offset`
 
     @classmethod
     def standard(cls, dim: int) -> Self:

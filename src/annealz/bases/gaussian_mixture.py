@@ -63,8 +63,7 @@ class GaussianMixtureBase(AbstractFrameBase):
     dof: int = eqx.field(static=True, default=0)
     """Of Student's t; 0 for Gaussians."""
     name: str = eqx.field(static=True, default="mixture")
-    offset: Float[Array, ""] | None = None
-    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
+    offset: Float[Array, ""] | None = None  # see `with_offset`
 
     @classmethod
     def from_moments(

@@ -190,8 +190,7 @@ class WarpedBase(AbstractFrameBase):
     inner: AbstractFrameBase
     warp: Warp
     name: str = eqx.field(static=True, default="")
-    offset: Float[Array, ""] | None = None
-    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
+    offset: Float[Array, ""] | None = None  # see `with_offset`
 
     def __init__(self, inner: AbstractFrameBase, warp: Warp):
         self.inner, self.warp = inner, warp

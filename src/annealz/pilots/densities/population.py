@@ -37,10 +37,8 @@ _WALK = 2.0  # step of a random walk, times the root of the dimension
 class Population:
     """Chains at beta = 1, and how they got there."""
 
-    path: Any
-    """Of the states that the kernel moves."""
     kernel: AbstractTunedKernel
-    """Tuned on this path."""
+    """Tuned on their path."""
     adaptation: Adaptation
     sample: "Sample"
     cooled: np.ndarray
@@ -95,7 +93,6 @@ def explore(
     each = kernel.evaluations
     assert each is not None
     return Population(
-        path,
         kernel,
         found,
         Sample(
