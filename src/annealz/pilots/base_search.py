@@ -62,9 +62,7 @@ _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _NUM_RUNGS, _NUM_ENSEMBLES, _NUM_DRAWS = 24, 8, 400  # of the exchange
 _LEAST_EXCHANGE = 500  # sweeps of every replica; fewer cross nothing
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
-_MISSES = (
-    0.02  # nats, and 3 standard errors: a base so far below the largest log Z misses something
-)
+_MISSES = 0.02  # nats, and 3 standard errors, below the largest log Z: something is missed
 _EASY, _CHEAP = 0.3, 0.5  # Var[log w] of the run to come: from a named base, from a mixture
 _WIDE_PRICE = 4.0  # a named base must be so much cheaper than a fitted one, where none is easy
 

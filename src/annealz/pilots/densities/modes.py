@@ -40,11 +40,7 @@ from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.uphill import uphill
 
 _SCALES = (1.0, 4.0, 16.0, 64.0)
-_DRAWS = (
-    (20, 384),
-    (100, 96),
-    (np.inf, 8),
-)  # up to so many dimensions: they find narrow modes in few
+_DRAWS = ((20, 384), (100, 96), (np.inf, 8))  # up to so many dimensions; in few for narrow modes
 _MANY, _INSIDE = 64, 16  # points at every scale where no start has a density, and how many are kept
 _MOST_MODES = 24
 _RIVAL = 12.0  # nats
