@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
+from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 
 
@@ -44,15 +45,21 @@ class AbstractBase(eqx.Module):
         """log p*_A(x), unnormalised."""
 
     def unnamed(self) -> Self:
-        """The same without a name and its cost: programs are compiled again for those, not for arrays."""
-        names = [field.name for field in dataclasses.fields(self)]
-        if "name" not in names:
-            return self
+        """Return the same without a name: programs are compiled again for another one, not for arrays."""
         other = object.__new__(type(self))
-        without = {"name": "", "evaluations": 0}
-        for name in names:
-            object.__setattr__(other, name, without.get(name, getattr(self, name)))
+        for field in dataclasses.fields(self):
+            value = "" if field.name == "name" else getattr(self, field.name)
+            object.__setattr__(other, field.name, value)
         return other
+
+    def with_offset(self, offset: float | None) -> Self:
+        """Return the same with what a path subtracts from the log density that it leads to.
+
+        A base without a field `offset` carries none (`paths/tempered.py`).
+        """
+        if offset is None or not hasattr(self, "offset"):
+            return self
+        return dataclasses.replace(self, offset=on_device(np.float32(offset)))
 
     @property
     def digest(self) -> str:

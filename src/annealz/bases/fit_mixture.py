@@ -13,14 +13,25 @@ clearly below the best. A mixture has one component more, the product of the com
 of the weight: chains from there reach what no draw has shown. (With a tenth, modes of some per cent that
 the draws lacked were missed: log Z was 0.02 to 0.1 low, at errors of 0.002 to 0.025.) Whatever is fitted,
 an estimate that starts from it is unbiased: a poor fit costs variance only.
+
+A mixture of Gaussians is fitted by EM too, to rows that weigh alike:
+
+    r_nk ∝ pi_k N(x_n; c_k, C_k)
+    pi_k = mean r_nk,    c_k = mean of x_n under r,    C_k = covariance under r, shrunk to its diagonal
+
+The covariance of few rows is uncertain: a share s = min(1, 0.02 + dim / (16 n_k)) of it is taken from its
+diagonal. One that keeps fewer rows than dim / 2 + 2 is dropped. Either starts at rows far from each other
+(k-means++).
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from annealz.bases.mixture import MixtureBase
+from annealz.core.row_products import moments, times
 from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits
 
 _NUMBERS = (1, 2, 4, 8, 16)
@@ -31,6 +42,8 @@ _GAIN = 1e-3  # of the mean log-likelihood, below which EM has converged
 _CLEARLY = 0.1  # nats per draw
 _COMMON = 0.25  # weight of the product of the common means
 _LEAST_PART = 4  # effective draws for a component
+_ROUNDS = 40  # of Gaussians
+_FLOOR = 1e-6  # of the whole variance, in every direction
 
 
 class _Fit(NamedTuple):
@@ -97,45 +110,44 @@ def _em(units, encoded, weights, number: int, pull: float, generator) -> _Fit:
     size = 1 / ((weights / weights.sum()) ** 2).sum()
     counts = weights / weights.sum() * size  # as many as are effective
     common = _common_mean(units, encoded, counts)
-    best: _Fit | None = None
+    fits = []
     for _ in range(1 if number == 1 else _RESTARTS):
-        centres = encoded[_spread_out(encoded, counts, number, generator)]
-        means = 0.5 * centres + 0.5 * common
-        shares, fit, last = np.full(number, 1 / number), None, -np.inf
-        for _ in range(_MOST_ROUNDS):
-            fit = _Fit(0.0, shares, _natural(units, means))
-            terms = _terms(units, encoded, fit)
-            total = np.asarray(logsumexp(terms, axis=1))
-            score = float((counts / size) @ total)
-            fit = fit._replace(score=score)
-            if number == 1 and np.isfinite(last):
-                break
-            if score - last < _GAIN:
-                break
-            last = score
-            parts = counts[:, None] * np.exp(terms - total[:, None])  # (draws, components)
-            held = parts.sum(0)
-            shares = (held + 1) / (size + number)
-            sums = parts.T.astype(np.float32) @ encoded  # in single precision, twice as fast
-            if not units.is_real:
-                sums = np.minimum(sums, held[:, None])  # which rounding may exceed
-            means = (sums + pull * common) / (held + pull)[:, None]
-        assert fit is not None
-        best = fit if best is None or fit.score > best.score else best
-    assert best is not None
-    return best
+        first = int(generator.choice(len(encoded), p=counts / counts.sum()))
+        centres = encoded[_spread_out(encoded, counts, number, first, generator)]
+        fits.append(_em_from(units, encoded, counts, size, common, centres, pull))
+    return max(fits, key=lambda fit: fit.score)
 
 
-def _spread_out(encoded, counts, number: int, generator) -> list[int]:
-    """Draws far from each other (k-means++)."""
-    chosen = [int(generator.choice(len(encoded), p=counts / counts.sum()))]
-    distance = np.full(len(encoded), np.inf)
+def _em_from(units, encoded, counts, size: float, common, centres, pull: float) -> _Fit:
+    """The fit that these centres lead to."""
+    number, last, rounds = len(centres), -np.inf, 2 if len(centres) == 1 else _MOST_ROUNDS
+    means, shares = 0.5 * centres + 0.5 * common, np.full(number, 1 / number)
+    while True:
+        fit = _Fit(0.0, shares, _natural(units, means))
+        terms = _terms(units, encoded, fit)
+        total = np.asarray(logsumexp(terms, axis=1))
+        fit, rounds = fit._replace(score=float((counts / size) @ total)), rounds - 1
+        if not rounds or fit.score - last < _GAIN:
+            return fit
+        last = fit.score
+        parts = counts[:, None] * np.exp(terms - total[:, None])  # (draws, components)
+        held = parts.sum(0)
+        shares = (held + 1) / (size + number)
+        sums = parts.T.astype(np.float32) @ encoded  # in single precision, twice as fast
+        if not units.is_real:
+            sums = np.minimum(sums, held[:, None])  # which rounding may exceed
+        means = (sums + pull * common) / (held + pull)[:, None]
+
+
+def _spread_out(rows, counts, number: int, first: int, generator) -> list[int]:
+    """Rows far from each other and the first one (k-means++)."""
+    chosen, distance = [first], np.full(len(rows), np.inf)
     while len(chosen) < number:
-        distance = np.minimum(distance, ((encoded - encoded[chosen[-1]]) ** 2).sum(1))
+        distance = np.minimum(distance, ((rows - rows[chosen[-1]]) ** 2).sum(1))
         chances = counts * distance
         total = chances.sum()
         chances = chances / total if total > 0 else counts / counts.sum()
-        chosen.append(int(generator.choice(len(encoded), p=chances)))
+        chosen.append(int(generator.choice(len(rows), p=chances)))
     return chosen
 
 
@@ -164,3 +176,66 @@ def _terms(units, encoded, fit: _Fit) -> np.ndarray:
 def _log_density(units, encoded, fit: _Fit) -> np.ndarray:
     """Without r(x), which no fit changes."""
     return np.asarray(logsumexp(_terms(units, encoded, fit), axis=1))
+
+
+class Gaussians(NamedTuple):
+    """Weights (components,), means (components, dim), covariances (components, dim, dim)."""
+
+    weights: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+
+
+def fit_gaussians(
+    rows: np.ndarray, num_components: int, generator: np.random.Generator
+) -> Gaussians:
+    """At most so many Gaussians."""
+    size, dim = rows.shape
+    mean, whole = rows.mean(0), _shrunk(np.atleast_2d(np.cov(rows.T, bias=True)), size)
+    floor = _FLOOR * np.diag(np.diag(whole)) + 1e-300 * np.eye(dim)
+    if num_components == 1:
+        return Gaussians(np.ones(1), mean[None], (whole + floor)[None])
+    away = rows - mean
+    unit = away / np.sqrt(np.diag(whole) + 1e-300)
+    first = int(generator.integers(size))
+    chosen = _spread_out(unit, np.ones(size), num_components, first, generator)
+    nearest = np.argmin([((unit - centre) ** 2).sum(1) for centre in unit[chosen]], axis=0)
+    shares = np.eye(num_components)[nearest]
+    fit = _maximised(away, shares, floor)
+    for _ in range(_ROUNDS):
+        logs = _log_parts(away, fit)
+        shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+        fit = _maximised(away, shares, floor)
+    return fit._replace(means=fit.means + mean)
+
+
+def _maximised(rows: np.ndarray, shares: np.ndarray, floor: np.ndarray) -> Gaussians:
+    counts = shares.sum(0)
+    kept = counts > rows.shape[1] / 2 + 2
+    shares, counts = (
+        (shares[:, kept], counts[kept]) if kept.any() else (np.ones((len(rows), 1)), [len(rows)])
+    )
+    counts = np.asarray(counts, np.float64)
+    means = moments(shares, rows) / counts[:, None]
+    covariances = []
+    for share, mean, count in zip(np.ascontiguousarray(shares.T), means, counts, strict=True):
+        away = rows - mean
+        covariances.append(_shrunk(moments(away * (share / count)[:, None], away), count) + floor)
+    return Gaussians(counts / counts.sum(), means, np.stack(covariances))
+
+
+def _shrunk(covariance: np.ndarray, count: float) -> np.ndarray:
+    share = min(1.0, 0.02 + len(covariance) / (16 * count))
+    return (1 - share) * covariance + share * np.diag(np.diag(covariance))
+
+
+def _log_parts(rows: np.ndarray, fit: Gaussians) -> np.ndarray:
+    """log pi_k N(x_n; c_k, C_k), up to a common constant."""
+    parts = []
+    for weight, mean, covariance in zip(*fit, strict=True):
+        root = np.linalg.cholesky(covariance)
+        inverse = solve_triangular(root, np.eye(len(root)), lower=True)
+        y = times(rows - mean, inverse)
+        squares = np.einsum("ni,ni->n", y, y)
+        parts.append(np.log(weight) - np.log(np.diag(root)).sum() - 0.5 * squares)
+    return np.stack(parts, axis=1)

@@ -1,6 +1,6 @@
 """A mixture of Gaussians, or of Student's t, as a base: several modes, and tails of any weight.
 
-In the coordinates of its frame, x = m + S z (`frame.py`), with component k of centre c_k and root L_k,
+In the coordinates of its frame, x = m + S z (`gaussian.py`), with component k of centre c_k and root L_k,
 y_k = L_k^-1 (z - c_k):
 
     Gaussians      p(z) = sum_k pi_k |L_k|^-1 (2 pi)^(-dim/2) exp(-|y_k|^2 / 2)
@@ -27,7 +27,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float
 from scipy.special import gammaln
 
-from annealz.bases.frame import AbstractFrameBase, root_of
+from annealz.bases.gaussian import AbstractFrameBase, root_of
 from annealz.core.arrays import on_device
 from annealz.core.random import Bits
 
@@ -63,10 +63,7 @@ class GaussianMixtureBase(AbstractFrameBase):
     dof: int = eqx.field(static=True, default=0)
     """Of Student's t; 0 for Gaussians."""
     name: str = eqx.field(static=True, default="mixture")
-    evaluations: int = eqx.field(static=True, default=0)
-    """Of the density, that finding it took."""
-    offset: Float[Array, ""] | None = None
-    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
+    offset: Float[Array, ""] | None = None  # see `with_offset`
 
     @classmethod
     def from_moments(
@@ -77,7 +74,6 @@ class GaussianMixtureBase(AbstractFrameBase):
         *,
         dof: int = 0,
         name: str = "mixture",
-        evaluations: int = 0,
     ) -> Self:
         """From weights (components,), means (components, dim) and covariances (components, dim, dim).
 
@@ -122,17 +118,11 @@ class GaussianMixtureBase(AbstractFrameBase):
             on_device(inverses),
             int(dof),
             name,
-            evaluations,
         )
 
     @property
     def num_components(self) -> int:
         return self.centres.shape[0]
-
-    @property
-    def log_z(self) -> float:
-        """log |S|: the density is normalised in the coordinates of the frame."""
-        return self.log_volume
 
     def unnamed(self) -> "FilledMixture":
         """The form that programs take, the same for bases of like sizes."""
@@ -143,10 +133,6 @@ class GaussianMixtureBase(AbstractFrameBase):
 
     def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
         return self.unnamed().log_density_unit(z)
-
-    def log_parts(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch components"]:
-        """log of pi_k p_k(z), of every component."""
-        return self.unnamed().log_parts(z)[..., : self.num_components]
 
 
 class FilledMixture(AbstractFrameBase):
@@ -185,13 +171,6 @@ class FilledMixture(AbstractFrameBase):
             max(_FILLED_DOF, dof),
             count == 1 and _is_round(base.centres, base.inverses),
         )
-
-    @property
-    def log_z(self) -> float:
-        return self.log_volume
-
-    def unnamed(self) -> Self:
-        return self
 
     def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
         first, dof = 4 * draw, self.tail[0]

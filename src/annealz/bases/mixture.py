@@ -194,21 +194,16 @@ def draw_one_of(bits: Bits, logits: Float[Array, "chains options"]) -> Float[Arr
 
 def check_units(base: MixtureBase, units: AbstractUnits, num_fields: int, what: str) -> None:
     """Refuse a mixture over other units than those that are annealed."""
+    if base.logits.shape[1] == num_fields and bool(eqx.tree_equal(base.units, units)):
+        return
     states = units.num_states if isinstance(units, AbstractStateUnits) else 1
     own = base.units.num_states if isinstance(base.units, AbstractStateUnits) else 1
-    same = type(base.units) is type(units) and base.logits.shape[1] == num_fields and own == states
     wanted = f" of {states} states" if states > 1 else ""
-    if same and isinstance(units, GaussianUnits):
-        assert isinstance(base.units, GaussianUnits)
-        same, wanted = bool(np.array_equal(base.units.scale, units.scale)), " of the model's scale"
-    if same and isinstance(units, MixedUnits):
-        assert isinstance(base.units, MixedUnits)
-        same = bool(np.array_equal(base.units.allowed, units.allowed))
-        wanted = " of the model's own states"
-    if not same:
-        kind = type(base.units).__name__.removesuffix("Units")
-        given = f" of {own} states" if own > 1 else ""
-        raise ValueError(
-            f"a mixture base of {what} must be over the {num_fields // states} units{wanted} that are "
-            f"annealed, got one over {base.num_units} {kind} units{given}."
-        )
+    if isinstance(units, GaussianUnits | MixedUnits):
+        wanted = f" of the model's {'scale' if units.is_real else 'own states'}"
+    kind = type(base.units).__name__.removesuffix("Units")
+    given = f" of {own} states" if own > 1 else ""
+    raise ValueError(
+        f"a mixture base of {what} must be over the {num_fields // states} units{wanted} that are "
+        f"annealed, got one over {base.num_units} {kind} units{given}."
+    )

@@ -39,8 +39,7 @@ class PriorBase(AbstractBase):
     log_prob: Callable[[Array], Array]
     dim: int = eqx.field(static=True)
     name: str = eqx.field(static=True, default="prior")
-    offset: Float[Array, ""] | None = None
-    """What is subtracted from the log density that a path leads to (`paths/tempered.py`)."""
+    offset: Float[Array, ""] | None = None  # see `with_offset`
 
     @property
     def log_z(self) -> float:

@@ -50,7 +50,7 @@ FAMILIES = {
     "gradient-gibbs": "annealz.kernels.unit_gibbs:GradientGibbs",
     "gaussian": "annealz.bases.gaussian:GaussianBase",
     "gaussian-mixture": "annealz.bases.gaussian_mixture:GaussianMixtureBase",
-    "warp": "annealz.bases.warp:Warp",
+    "warp": "annealz.bases.warped:Warp",
     "warped": "annealz.bases.warped:WarpedBase",
     "hmc": "annealz.kernels.hmc:HMC",
     "mala": "annealz.kernels.hmc:MALA",

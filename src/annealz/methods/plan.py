@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from annealz.bases.abstract import AbstractBase
-from annealz.core.arrays import on_device
 from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.core.versions import versions
@@ -241,11 +240,11 @@ def _problem(
                 "it, path=path."
             )
         if base is None:
-            base = _named_base(model, plan.base, plan.offset)
+            base = _named_base(model, plan.base).with_offset(plan.offset)
         path = model.path(base, layer)
     base, wanted = stored("second"), getattr(plan, "second", None)
     if base is None and wanted is not None and wanted.base == "prior":
-        base = _named_base(model, "prior", plan.offset)
+        base = model.choose_base("prior").with_offset(plan.offset)
     second = None if base is None else Second(model.path(base, layer), stored("second-kernel"))
     return Problem(
         model,
@@ -258,12 +257,9 @@ def _problem(
     )
 
 
-def _named_base(model: AbstractModel, name: str, offset: float | None) -> Any:
-    """Return a base that could not be stored, with the offset that it had."""
+def _named_base(model: AbstractModel, name: str) -> Any:
+    """Return a base that could not be stored."""
     try:
-        base = model.choose_base(name)
+        return model.choose_base(name)
     except ValueError:  # a name that the base gave itself
-        base = model.choose_base("auto")
-    if offset is None or not hasattr(base, "offset"):
-        return base
-    return dataclasses.replace(base, offset=on_device(np.float32(offset)))
+        return model.choose_base("auto")

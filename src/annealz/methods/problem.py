@@ -23,7 +23,7 @@ from annealz.methods.hints import hint
 from annealz.models.abstract import AbstractModel
 from annealz.models.formats.load import read_model
 from annealz.paths.abstract import AbstractPath
-from annealz.pilots.base_search import choose_second, search_bases
+from annealz.pilots.base_search import BaseSearch
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
 from annealz.schedules.increments import from_increments
 from annealz.schedules.mixing import mixing
@@ -120,18 +120,16 @@ class Problem:
         budget = max(int(_TUNING_SHARE * num_steps * num_chains), _MIN_TUNING_SWEEPS)
         if self.wanted_base is not None and self.model.searched_bases:
             return self._density_prepared(seed, budget, second_opinion)
-        options: dict[str, Any] = {"seed": seed, "num_steps": num_steps, "num_chains": num_chains}
-        options |= {"on_progress": on_progress, "deadline": deadline}
+        search = BaseSearch(
+            self.model, self.layer, self.kernel, seed, num_steps, num_chains, on_progress, deadline
+        )
         problem, choice = self, None
         if self.wanted_base is not None:
-            is_fitted = self.wanted_base == "fitted"
-            choice = search_bases(
-                self.model, self.layer, self.kernel, is_fitted=is_fitted, **options
-            )
+            choice = search.both(is_fitted=self.wanted_base == "fitted")
             assert choice.first is not None
             problem = dataclasses.replace(self, path=choice.first.path, base_reason=choice.reason)
         elif self.is_searched(second_opinion):
-            choice = choose_second(self.model, self.layer, self.kernel, self.path.base, **options)
+            choice = search.second(self.path.base)
         if choice is not None:
             found = choice.second if second_opinion else None
             problem = dataclasses.replace(
@@ -165,7 +163,7 @@ class Problem:
             rounding=choice.rounding,
             findings=(*self.findings, *choice.findings),
         )._tuned(seed, budget)
-        if not second_opinion or choice.second is None:
+        if not second_opinion:
             return problem
         path, kernel, cost = self.model.path(choice.second), choice.second_kernel, problem.cost
         if kernel is None:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from annealz.bases.warp import Warp
+from annealz.bases.warped import Warp
 from annealz.core.arrays import in_float64, on_device
 from annealz.core.own_arrays import with_own_arrays
 

@@ -4,8 +4,8 @@
     U(x)           = f(x) - log p*_A(x)                            whatever beta
     log ratio      = (beta1 - beta0) U(x)                          exact, one evaluation of f
 
-From a base that has a frame, x = m + S z (`bases/frame.py`), the states are its own coordinates z, so that
-at beta = 0 they are all alike and a kernel need not know S. Both ends are counted as densities of x,
+From a base that has a frame, x = m + S z (`bases/gaussian.py`), the states are its own coordinates z, so
+that at beta = 0 they are all alike and a kernel need not know S. Both ends are counted as densities of x,
 dx = |S| dz: log Z_A is that of the base, and log Z_B the model's own. Where the frame is not the same
 everywhere (`bases/warped.py`) the rest of log |dx/dz| is a part of f.
 
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from annealz.bases.abstract import AbstractBase
-from annealz.bases.frame import AbstractFrameBase
+from annealz.bases.gaussian import AbstractFrameBase
 from annealz.core.random import Bits
 from annealz.paths.abstract import AbstractPath
 

@@ -29,8 +29,8 @@ streams of their own and enter no weight.
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,27 +41,19 @@ from annealz.bases.mixture import MixtureBase
 from annealz.core.cost import Cost
 from annealz.core.names import FITTED
 from annealz.core.random import derive_seed
-from annealz.core.units import BernoulliUnits
+from annealz.core.units import AbstractUnits, BernoulliUnits
 from annealz.core.weights import delta_std_err, effective_sample_size, flattened, log_mean
 from annealz.engine.anneal import anneal
-from annealz.engine.progress import Progress, in_stage
+from annealz.engine.progress import OnProgress, in_stage
 from annealz.engine.resampling import island_unit
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.discrete import DiscretePath
-from annealz.paths.layers import AbstractLayerPath
-from annealz.paths.mixture import AbstractMixturePath
-from annealz.paths.pairs import AbstractUnitPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.schedules.mixing import mixing
-from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
-
-if TYPE_CHECKING:
-    from annealz.methods.exchange.result import Exchange
 
 _SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried
 PILOT_CHAINS = 200
@@ -70,14 +62,9 @@ _LEAST_STEPS, _MOST_STEPS = 100, 5000
 _NUM_RUNGS, _NUM_ENSEMBLES, _NUM_DRAWS = 24, 8, 400  # of the exchange
 _LEAST_EXCHANGE = 500  # sweeps of every replica; fewer cross nothing
 _KEPT = 0.3  # of the pilots' chains stay effective when their weights are flattened
-_MISSES = (
-    0.02  # nats, and 3 standard errors: a base so far below the largest log Z misses something
-)
+_MISSES = 0.02  # nats, and 3 standard errors, below the largest log Z: something is missed
 _EASY, _CHEAP = 0.3, 0.5  # Var[log w] of the run to come: from a named base, from a mixture
 _WIDE_PRICE = 4.0  # a named base must be so much cheaper than a fitted one, where none is easy
-_MOST_COMPONENTS = 16
-
-OnProgress = Callable[[Progress], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,13 +97,8 @@ class Scout:
     def found(self) -> "_Found":
         """Where its chains ended."""
         assert self.run is not None
-        run = self.run
-        log_masses = run.log_z0 + run.log_weights - np.log(run.num_chains)
-        return _Found(np.asarray(self.path.position(run.states)), log_masses)
-
-    def schedule(self, num_steps: int) -> Schedule:
-        """Of constant speed in √(g tau)."""
-        return mixing(self.terrain, num_steps)
+        log_masses = self.run.log_z0 + self.run.log_weights - np.log(self.run.num_chains)
+        return _Found(np.asarray(self.path.position(self.run.states)), log_masses)
 
 
 class _Found(NamedTuple):
@@ -162,78 +144,131 @@ class BaseChoice:
         )
 
 
-def _scout_budget(sweeps: int) -> int:
-    """Sweeps of the survey of each base that is tried for a run of so many sweeps."""
-    return max(LEAST_BUDGET, int(_SURVEY_SHARE * sweeps))
+@dataclasses.dataclass
+class BaseSearch:
+    """The search for bases of a model of which nothing else is known.
 
+    `num_steps` and `num_chains` are those of the run to come: the pilots take about a third of its sweeps.
+    After the `deadline`, by `time.monotonic`, no further base is tried.
+    """
 
-class _Searcher:
-    """What every pilot of one search has in common."""
+    model: AbstractModel
+    marginal: str
+    kernel: AbstractKernel
+    seed: int = 0
+    num_steps: int = 10_000
+    num_chains: int = 1000
+    on_progress: OnProgress | None = None
+    deadline: float | None = None
+    cost: Cost = dataclasses.field(default=Cost(), init=False)
+    """Of all pilots so far."""
+    is_cut: bool = dataclasses.field(default=False, init=False)
+    began: float = dataclasses.field(default_factory=time.monotonic, init=False)
 
-    def __init__(
-        self, model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline=None
-    ):
-        self.deadline, self.is_cut = deadline, False
-        self.model, self.marginal, self.kernel = model, marginal, kernel
-        self.seed, self.sweeps = seed, num_steps * num_chains
-        self.on_progress = in_stage(on_progress, "base")
-        self.num_chains = min(num_chains, PILOT_CHAINS)
-        steps = int(_PILOT_SHARE * self.sweeps / self.num_chains)
-        self.num_steps = int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))
+    def both(self, *, is_fitted: bool = False) -> BaseChoice:
+        """Choose the first and the second base; the first is a fitted one with `is_fitted`."""
+        named: list[Scout] = []
+        for name, make in self.model.named_bases().items():
+            if not named or not self._is_late:
+                named.append(self.scout(make(), name))
+        seen, drawn = [one.found for one in named], self._exchanged()
+        fitted = self._fits(seen if drawn is None else [*seen, drawn], is_needed=is_fitted)
+        first = _first([] if is_fitted else named, fitted, self.num_steps)
+        second = _second(first, named, fitted, self.num_steps)
+        return self._choice(first, second, *named, *fitted)
 
-    def path(self, base) -> AbstractPath:
-        return self.model.path(base, self.marginal)
+    def second(self, first: AbstractBase) -> BaseChoice:
+        """Choose the second base beside a known one: another that the model names, or one fitted."""
+        if self._is_late:
+            return self._choice(None, None)
+        named = ((name, make()) for name, make in self.model.named_bases().items())
+        others = [(name, base) for name, base in named if base.digest != first.digest]
+        tried: list[Scout] = []
+        for name, base in others:
+            if not tried or not self._is_late:
+                tried.append(self.scout(base, name, with_run=False))
+        if not others:
+            base = self.fitted([self.scout(first, "first").found], "fit")
+            tried = [self.scout(base, "fitted", with_run=False)]
+        return self._choice(None, max(tried, key=lambda one: one.log_z), *tried)
 
-    @property
-    def is_late(self) -> bool:
-        """Whether the time for pilots is over, so that what would follow is left out."""
-        self.is_cut = self.is_cut or (
-            self.deadline is not None and time.monotonic() > self.deadline
-        )
-        return self.is_cut
-
-    def scout(self, base: AbstractBase, word: str, *, with_run: bool) -> Scout:
+    def scout(self, base: AbstractBase, word: str, *, with_run: bool = True) -> Scout:
+        """Try a base: survey its path, and anneal some chains along it."""
         seed, path = derive_seed(self.seed, "base", word), self.path(base)
+        report = in_stage(self.on_progress, "base")
         terrain = survey_mixing(
             path,
             self.kernel,
-            budget=_scout_budget(self.sweeps),
+            budget=max(LEAST_BUDGET, int(_SURVEY_SHARE * self._sweeps)),
             seed=seed,
-            on_progress=self.on_progress,
+            on_progress=report,
         )
         log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
         spent = terrain.pilot_cost(self.kernel)
         if with_run:
+            num_chains = min(self.num_chains, PILOT_CHAINS)
+            steps = int(_PILOT_SHARE * self._sweeps / num_chains)
             run = anneal(
                 path,
                 self.kernel,
-                mixing(terrain, self.num_steps),
-                num_chains=self.num_chains,
+                mixing(terrain, int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))),
+                num_chains=num_chains,
                 seed=seed,
                 purpose="pilot",
-                on_progress=self.on_progress,
+                on_progress=report,
             )
             log_z = run.log_z0 + log_mean(run.log_weights)
             std_err = delta_std_err(run.log_weights)
             spent += run.cost(self.kernel.evaluations)
+        self.cost += spent
         return Scout(base, path, terrain, float(log_z), float(std_err), run, spent)
 
-    def survey_all(self, bases: Mapping[str, AbstractBase]) -> list[Scout]:
-        """Survey the paths from all of these bases; at least one where time is short."""
-        tried: list[Scout] = []
-        for name, base in bases.items():
-            if not tried or not self.is_late:
-                tried.append(self.scout(base, name, with_run=False))
-        return tried
+    def path(self, base: Any) -> AbstractPath:
+        """Return the model's path from a base."""
+        return self.model.path(base, self.marginal)
 
-    def exchanged(self) -> "Exchange | None":
-        """Replicas between the flat base and the model; None where they would have too few sweeps."""
-        num_sweeps = int(_PILOT_SHARE * self.sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
-        if num_sweeps < _LEAST_EXCHANGE or self.is_late:
+    def fitted(self, found: Sequence[_Found], word: str, **options: int) -> AbstractBase:
+        """Fit a mixture to what these pilots found; a product where `most` is 1."""
+        log_masses = np.concatenate([one.log_masses for one in found])
+        states = np.concatenate([one.states for one in found])
+        flat: Any = self.model.flat_base()
+        weights = flattened(log_masses, _KEPT * log_masses.size)
+        fit = fit_mixture(
+            units_of(self.path(flat)),
+            states,
+            weights,
+            seed=derive_seed(self.seed, "base", word),
+            name=FITTED[1] if options.get("most") == 1 else FITTED[0],
+            **options,
+        )
+        is_plain = fit.num_components == 1 and self.marginal == "visible"
+        is_plain &= isinstance(flat, BernoulliBase) and isinstance(fit.units, BernoulliUnits)
+        if is_plain and flat.num_units == fit.num_units:
+            return BernoulliBase.from_logits(fit.logits[0], fit.name)  # whose programs are there
+        return fit
+
+    def _fits(self, seen: list[_Found], *, is_needed: bool) -> list[Scout]:
+        """Fit bases to what was seen: a rough one, which is a way to the others; these if there is time."""
+        if not is_needed and self._is_late:
+            return []
+        rough = self.scout(self.fitted(seen, "rough fit"), "rough")
+        if self._is_late:
+            return [rough]
+        seen = [*seen, rough.found]
+        base = self.fitted(seen, "fit")
+        fits = [self.scout(base, "fitted")]
+        if isinstance(base, MixtureBase) and base.num_components > 1 and not self._is_late:
+            fits.append(self.scout(self.fitted(seen, "product", most=1), "product"))
+        return fits
+
+    def _exchanged(self) -> _Found | None:
+        """Exchange replicas between the flat base and the model; not where they have too few sweeps."""
+        num_sweeps = int(_PILOT_SHARE * self._sweeps) // (_NUM_RUNGS * _NUM_ENSEMBLES)
+        if num_sweeps < _LEAST_EXCHANGE or self._is_late:
             return None
         from annealz.methods.exchange.exchange import exchange
 
-        return exchange(
+        crossed = exchange(
             self.path(self.model.flat_base()),
             self.kernel,
             num_rungs=_NUM_RUNGS,
@@ -241,132 +276,25 @@ class _Searcher:
             num_sweeps=min(num_sweeps, _MOST_STEPS),
             num_draws=_NUM_DRAWS,
             seed=derive_seed(self.seed, "base", "exchange"),
-            on_progress=self.on_progress,
+            on_progress=in_stage(self.on_progress, "base"),
         )
-
-    def fitted(
-        self, found: Sequence[_Found], word: str, most: int = _MOST_COMPONENTS
-    ) -> AbstractBase:
-        """A mixture fitted to what these pilots found; a product where `most` is 1."""
-        log_masses = np.concatenate([one.log_masses for one in found])
-        states = np.concatenate([one.states for one in found])
-        units = units_of(self.path(self.model.flat_base()))
-        weights = flattened(log_masses, _KEPT * log_masses.size)
-        seed = derive_seed(self.seed, "base", word)
-        name = FITTED[0] if most > 1 else FITTED[1]
-        fit = fit_mixture(units, states, weights, most=most, seed=seed, name=name)
-        return self._plain(fit) if fit.num_components == 1 else fit
-
-    def fits(self, seen: list[_Found], *, is_needed: bool) -> tuple[list[Scout], list[Scout]]:
-        """The first fit, which is a way to the others, and the others; what is late is left out."""
-        rough, fitted = [], []
-        if is_needed or not self.is_late:
-            rough = [self.scout(self.fitted(seen, "rough fit"), "rough", with_run=True)]
-            seen = [*seen, rough[0].found]
-        if rough and self.is_late:
-            return [], rough
-        if rough:
-            fitted = [self.scout(self.fitted(seen, "fit"), "fitted", with_run=True)]
-            base = fitted[0].base
-            is_mixed = isinstance(base, MixtureBase) and base.num_components > 1
-            if is_mixed and not self.is_late:
-                product = self.fitted(seen, "product", most=1)
-                fitted.append(self.scout(product, "product", with_run=True))
-        return rough, fitted
-
-    def _plain(self, product: MixtureBase) -> AbstractBase:
-        """The same as a plain base, whose programs are those of the named ones, where there is one."""
-        flat = self.model.flat_base()
-        is_binary = isinstance(flat, BernoulliBase) and isinstance(product.units, BernoulliUnits)
-        if is_binary and self.marginal == "visible" and flat.num_units == product.num_units:
-            return BernoulliBase.from_logits(product.logits[0], product.name)
-        return product
-
-
-def search_bases(
-    model: AbstractModel,
-    marginal: str,
-    kernel: AbstractKernel,
-    *,
-    seed: int = 0,
-    num_steps: int = 10_000,
-    num_chains: int = 1000,
-    is_fitted: bool = False,
-    on_progress: OnProgress | None = None,
-    deadline: float | None = None,
-) -> BaseChoice:
-    """The first and second base of a model of which nothing else is known, by pilots.
-
-    With `is_fitted` the first one is a fitted one, however easy a named one is.
-
-    `num_steps` and `num_chains` of the run to come: the pilots take about a third of its sweeps. After the
-    `deadline`, by `time.monotonic`, no further base is tried.
-    """
-    began = time.monotonic()
-    searcher = _Searcher(
-        model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline
-    )
-    named: list[Scout] = []
-    for name, make in model.named_bases().items():
-        if not named or not searcher.is_late:
-            named.append(searcher.scout(make(), name, with_run=True))
-    crossed, seen = searcher.exchanged(), [one.found for one in named]
-    if crossed is not None:
+        self.cost += crossed.cost(self.kernel.evaluations)
         size = len(crossed.draws)
-        log_masses = np.full(size, crossed.log_z - np.log(size))
-        seen.append(_Found(crossed.draws, log_masses))
-    rough, fitted = searcher.fits(seen, is_needed=is_fitted)
-    tried = (*named, *fitted)
-    first = _first([] if is_fitted else named, fitted, num_steps)
-    second = _second(first, named, fitted, num_steps)
-    spent = [one.spent for one in (*tried, *rough)]
-    spent += [] if crossed is None else [crossed.cost(kernel.evaluations)]
-    return BaseChoice(first, second, tried, _total(spent, began), searcher.is_cut)
+        return _Found(crossed.draws, np.full(size, crossed.log_z - np.log(size)))
 
+    def _choice(self, first: Scout | None, second: Scout | None, *tried: Scout) -> BaseChoice:
+        cost = dataclasses.replace(self.cost, seconds=time.monotonic() - self.began)
+        return BaseChoice(first, second, tried, cost, self.is_cut)
 
-def _total(spent: Sequence[Cost], began: float) -> Cost:
-    """Return the cost of a search: its seconds are those of the clock."""
-    whole = sum(spent, Cost())
-    return dataclasses.replace(whole, seconds=time.monotonic() - began)
+    @property
+    def _sweeps(self) -> int:
+        return self.num_steps * self.num_chains
 
-
-def choose_second(
-    model: AbstractModel,
-    marginal: str,
-    kernel: AbstractKernel,
-    first: AbstractBase,
-    *,
-    seed: int = 0,
-    num_steps: int = 10_000,
-    num_chains: int = 1000,
-    on_progress: OnProgress | None = None,
-    deadline: float | None = None,
-) -> BaseChoice:
-    """The second base where the first one is known: another that the model names, or one fitted.
-
-    After the `deadline`, by `time.monotonic`, none is tried.
-    """
-    began = time.monotonic()
-    searcher = _Searcher(
-        model, marginal, kernel, seed, num_steps, num_chains, on_progress, deadline
-    )
-    if searcher.is_late:
-        return BaseChoice(None, None, (), _total([], began), is_cut=True)
-    others = {
-        name: base
-        for name, base in ((name, make()) for name, make in model.named_bases().items())
-        if base.digest != first.digest
-    }
-    spent = []
-    if others:
-        tried = searcher.survey_all(others)
-        second = max(tried, key=lambda one: one.log_z)
-    else:
-        pilot = searcher.scout(first, "first", with_run=True)
-        second = searcher.scout(searcher.fitted([pilot.found], "fit"), "fitted", with_run=False)
-        tried, spent = [second], [pilot.spent]
-    spent += [one.spent for one in tried]
-    return BaseChoice(None, second, tuple(tried), _total(spent, began))
+    @property
+    def _is_late(self) -> bool:
+        """Whether the time for pilots is over, so that what would follow is left out."""
+        self.is_cut |= self.deadline is not None and time.monotonic() > self.deadline
+        return self.is_cut
 
 
 def _first(named: Sequence[Scout], fitted: Sequence[Scout], num_steps: int) -> Scout:
@@ -417,10 +345,9 @@ def second_chains(num_chains: int, is_resampled: bool = False) -> int:
     return max(count // unit, 1) * unit
 
 
-def units_of(path: AbstractPath):
-    """The kind of the annealed units."""
-    if isinstance(path, AbstractLayerPath):
-        return path.state_units
-    if isinstance(path, AbstractMixturePath | AbstractUnitPath | DiscretePath):
-        return path.units
-    raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")
+def units_of(path: AbstractPath) -> AbstractUnits:
+    """Return the kind of the annealed units."""
+    units = getattr(path, "state_units", None) or getattr(path, "units", None)
+    if units is None:
+        raise ValueError(f"no base can be fitted to the states of a {type(path).__name__}.")
+    return units

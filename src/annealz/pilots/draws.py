@@ -12,7 +12,7 @@ The chain that a draw comes from depends on the weights of the run and on the se
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -28,15 +28,6 @@ from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.run_at_beta import CAPACITY, run_at_beta
-
-
-class Draws(NamedTuple):
-    """Draws, and where they come from."""
-
-    states: np.ndarray
-    """(draws, …)."""
-    ancestors: np.ndarray
-    """(draws,): which chain of the run each comes from."""
 
 
 def approximate_draws(
@@ -67,9 +58,7 @@ def approximate_draws(
     >>> draws.shape, sorted(set(draws.ravel().tolist()))
     ((50, 6), [0.0, 1.0])
     """
-    return draw_with_ancestors(
-        path, kernel, run, num_draws, num_sweeps=num_sweeps, seed=seed
-    ).states
+    return draw_with_ancestors(path, kernel, run, num_draws, num_sweeps, seed)[0]
 
 
 def draw_with_ancestors(
@@ -77,11 +66,10 @@ def draw_with_ancestors(
     kernel: AbstractKernel,
     run: Run,
     num_draws: int,
-    *,
-    num_sweeps: int = 100,
-    seed: int = 0,
-) -> Draws:
-    """What `approximate_draws` returns, with the chain that each draw comes from."""
+    num_sweeps: int,
+    seed: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `approximate_draws` does, and which chain each draw comes from, (draws,)."""
     for name, value, least in (("num_draws", num_draws, 1), ("num_sweeps", num_sweeps, 0)):
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}.")
@@ -89,7 +77,7 @@ def draw_with_ancestors(
     generator = np.random.default_rng(derive_seed(seed, "draws", "resampling"))
     chosen = resample(run.log_weights, generator, num_draws)
     swept = take_steps(program, Saver(None, 0), draws=run.states[chosen]).blocks
-    return Draws(gather(swept, num_draws), chosen)
+    return gather(swept, num_draws), chosen
 
 
 @dataclasses.dataclass(frozen=True)

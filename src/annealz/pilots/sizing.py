@@ -22,7 +22,6 @@ Seconds. A few steps of the block of chains that the run will use are timed.
 
 import dataclasses
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,7 +32,7 @@ from annealz.core.errors import InputError
 from annealz.core.weights import delta_std_err, effective_sample_size
 from annealz.engine.anneal import anneal
 from annealz.engine.blocks import block_size
-from annealz.engine.progress import Progress, begin
+from annealz.engine.progress import OnProgress, begin
 from annealz.engine.run import Run
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -96,20 +95,33 @@ class Forecast(NamedTuple):
         )
 
 
-class _Rung(NamedTuple):
-    """A sizing run, and what its length would take."""
+class _Trial(NamedTuple):
+    """A sizing run, and what a run of its length would take."""
 
-    sizing: Run
-    needed: float
+    run: Run
+    target_std_err: float
+
+    @property
+    def needed(self) -> float:
+        """Chains."""
+        ratio = delta_std_err(self.run.log_weights) / self.target_std_err
+        return max(_MIN_CHAINS, _RESERVE * self.run.num_chains * ratio**2)
 
     @property
     def cost(self) -> float:
-        return self.sizing.num_steps * self.needed
+        return self.run.num_steps * self.needed
 
     @property
     def share(self) -> float:
         """Effective chains."""
-        return effective_sample_size(self.sizing.log_weights) / self.sizing.num_chains
+        return effective_sample_size(self.run.log_weights) / self.run.num_chains
+
+    @property
+    def is_worth_lengthening(self) -> bool:
+        if self.share < _LEAST_EFFECTIVE:
+            return True
+        next_cost = _LENGTHEN * self.run.sweeps
+        return self.share < _ENOUGH_EFFECTIVE and next_cost < _SIZING_SHARE * self.cost
 
 
 def forecast(
@@ -121,7 +133,7 @@ def forecast(
     num_steps: int | None = None,
     max_seconds: float | None = None,
     seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Forecast:
     """The run that should reach this standard error; a ValueError where a million chains would not.
 
@@ -141,31 +153,31 @@ def forecast(
         num_steps = _first_steps(make_schedule(rule, 1, terrain).provenance["predicted_variance"])
     elif is_free:
         num_steps = _FIRST_STEPS
-    rungs: list[_Rung] = []
-    while True:
+    trials: list[_Trial] = []
+    is_longer = True
+    while is_longer:
         plan = plan_schedule(
             schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
         )
-        sizing = anneal(
+        run = anneal(
             path,
             kernel,
             plan,
             num_chains=_SIZING_CHAINS,
             seed=seed,
             purpose="sizing",
-            on_progress=begin(on_progress, "sizing", len(rungs) + 1, 0),
+            on_progress=begin(on_progress, "sizing", len(trials) + 1, 0),
         )
-        cost += sizing.cost(kernel.evaluations)
+        cost += run.cost(kernel.evaluations)
         if is_name:
             cost += pilot_cost(plan, kernel)
-        rungs.append(_Rung(sizing, _needed(sizing, target_std_err)))
-        if not is_free or len(rungs) == _MAX_LENGTHS or not _is_worth_lengthening(rungs[-1]):
-            break
-        if max_seconds is not None and time.monotonic() - began > _TIME_SHARE * max_seconds:
-            break
+        trials.append(_Trial(run, target_std_err))
+        is_longer = is_free and len(trials) < _MAX_LENGTHS and trials[-1].is_worth_lengthening
+        if max_seconds is not None:
+            is_longer &= time.monotonic() - began <= _TIME_SHARE * max_seconds
         num_steps = _LENGTHEN * plan.num_steps
-    best = _best(rungs)
-    chosen = best.sizing.schedule
+    best = _best(trials)
+    chosen = best.run.schedule
     if not best.needed <= _MAX_CHAINS:
         reachable = target_std_err * np.sqrt(best.needed / _MAX_CHAINS)
         raise InputError(
@@ -213,24 +225,11 @@ def time_steps(path: AbstractPath, kernel: AbstractKernel, num_chains: int, seed
     return Timing(pace, dataclasses.replace(cost, seconds=time.monotonic() - began))
 
 
-def _needed(sizing: Run, target_std_err: float) -> float:
-    """Chains."""
-    ratio = delta_std_err(sizing.log_weights) / target_std_err
-    return max(_MIN_CHAINS, _RESERVE * sizing.num_chains * ratio**2)
-
-
-def _best(rungs: list[_Rung]) -> _Rung:
+def _best(trials: list[_Trial]) -> _Trial:
     """The longest that can be trusted, unless another is clearly cheaper."""
-    known = [rung for rung in rungs if rung.share >= _LEAST_EFFECTIVE] or rungs[-1:]
-    cheapest = min(known, key=lambda rung: rung.cost)
+    known = [trial for trial in trials if trial.share >= _LEAST_EFFECTIVE] or trials[-1:]
+    cheapest = min(known, key=lambda trial: trial.cost)
     return cheapest if cheapest.cost < _CLEARLY_CHEAPER * known[-1].cost else known[-1]
-
-
-def _is_worth_lengthening(rung: _Rung) -> bool:
-    if rung.share < _LEAST_EFFECTIVE:
-        return True
-    next_cost = _LENGTHEN * rung.sizing.sweeps
-    return rung.share < _ENOUGH_EFFECTIVE and next_cost < _SIZING_SHARE * rung.cost
 
 
 def _first_steps(length_squared: float) -> int:

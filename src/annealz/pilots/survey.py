@@ -10,7 +10,6 @@ matters where the pilot's ESS drops; it is divided out.
 """
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from annealz.core.failures import user_errors
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Slope
-from annealz.engine.progress import Progress
+from annealz.engine.progress import OnProgress, Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.run_at_beta import run_at_beta
@@ -37,7 +36,7 @@ def survey(
     num_steps: int = 1000,
     num_chains: int = 100,
     seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Terrain:
     """Mean and variance of the slope along the path, from a linear pilot run.
 
@@ -50,6 +49,11 @@ def survey(
     >>> terrain.betas.size, terrain.sweeps
     (100, 10000)
     """
+
+    def report(now: Progress) -> None:  # its log Z and ESS are none of the run to come
+        assert on_progress is not None
+        on_progress(now._replace(log_z=np.nan, ess=np.nan, stage="pilot"))
+
     run = anneal(
         path,
         kernel,
@@ -59,7 +63,7 @@ def survey(
         purpose="survey",
         observers={"slope": Slope()},
         record_every=1,
-        on_progress=None if on_progress is None else lambda now: on_progress(_pilot(now)),
+        on_progress=None if on_progress is None else report,
     )
     each = kernel.evaluations
     shrunk = 1 - 1 / np.maximum(run.trace.ess, 1.1)  # E of a variance about the weighted mean
@@ -80,11 +84,6 @@ def survey(
     )
 
 
-def _pilot(now: Progress) -> Progress:
-    """Its log Z and ESS are none of the run to come."""
-    return now._replace(log_z=np.nan, ess=np.nan, stage="pilot")
-
-
 @user_errors()
 def survey_knots(
     path: AbstractPath,
@@ -95,7 +94,7 @@ def survey_knots(
     num_updates: int = 6000,
     num_burn_in: int = 1000,
     seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Terrain:
     """Mean and variance of the slope at equally spaced betas, from runs at fixed beta.
 

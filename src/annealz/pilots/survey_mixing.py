@@ -16,9 +16,10 @@ All chains use a stream of their own and enter no estimate.
 """
 
 import dataclasses
+import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from annealz.core.failures import user_errors
 from annealz.core.pace import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
-from annealz.engine.progress import Progress
+from annealz.engine.progress import OnProgress, Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel
 from annealz.paths import programs
@@ -37,15 +38,7 @@ from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.autocorrelation import Memory, measure_memory
 from annealz.pilots.run_at_beta import CAPACITY
-from annealz.pilots.visits import (
-    MOST_KNOTS,
-    MOST_LEGS,
-    MOST_SWEEPS,
-    Leg,
-    Population,
-    Seen,
-    visit,
-)
+from annealz.pilots.visits import MOST_KNOTS, MOST_LEGS, MOST_SWEEPS, Leg, Population, Seen, visit
 from annealz.schedules.terrain import Terrain
 
 _MAX_CHAINS, _MIN_CHAINS = 50, 20
@@ -59,37 +52,34 @@ _RESOLVED = 20.0  # a run of this many tau is long enough
 
 @dataclasses.dataclass
 class _Knot:
-    """The population at one knot: the slopes so far, in pieces."""
+    """The population at one knot: its slopes so far, (sweeps, chains)."""
 
     beta: float
     number: int
-    parts: list[np.ndarray] = dataclasses.field(default_factory=list)
-    length: int = 0
-    _memory: Memory | None = None
+    slopes: np.ndarray
 
-    def add(self, slopes: np.ndarray) -> None:
-        """More sweeps."""
-        self.parts.append(_finite(slopes, self.beta))
-        self.length += len(slopes)
-        self._memory = None
+    def longer(self, slopes: np.ndarray) -> "_Knot":
+        """Return the same with more sweeps."""
+        both = np.concatenate([self.slopes, _finite(slopes, self.beta)])
+        return _Knot(self.beta, self.number, both)
 
     @property
+    def length(self) -> int:
+        return len(self.slopes)
+
+    @functools.cached_property
     def memory(self) -> Memory:
-        if self._memory is None:
-            slopes = np.concatenate(self.parts)
-            self.parts = [slopes]
-            is_zero = slopes < ZERO_DENSITY / 2  # no weight there, at any beta
-            if is_zero.any() and not is_zero.all():
-                slopes = np.where(is_zero, slopes[~is_zero].min(), slopes)
-            kept = slopes[int(np.ceil(_BURN_IN * self.length)) :]
-            self._memory = measure_memory(kept if len(kept) > 1 else slopes)
-        return self._memory
+        slopes = self.slopes
+        is_zero = slopes < ZERO_DENSITY / 2  # no weight there, at any beta
+        if is_zero.any() and not is_zero.all():
+            slopes = np.where(is_zero, slopes[~is_zero].min(), slopes)
+        kept = slopes[int(np.ceil(_BURN_IN * self.length)) :]
+        return measure_memory(kept if len(kept) > 1 else slopes)
 
     @property
     def is_resolved(self) -> bool:
         """Whether the run is long enough to resolve tau."""
-        memory = self.memory
-        return not memory.is_bound and self.length > _RESOLVED * memory.tau
+        return not self.memory.is_bound and self.length > _RESOLVED * self.memory.tau
 
 
 @user_errors()
@@ -99,7 +89,7 @@ def survey_mixing(
     *,
     budget: int = 500_000,
     seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Terrain:
     """g and tau along the path for at most `budget` sweeps.
 
@@ -116,10 +106,8 @@ def survey_mixing(
     """
     walk = _Walk(path, kernel, budget, seed, on_progress)
     first = walk.pass_up(_first_knots(kernel, walk.num_knots // 2), _SHARES[0])
-    rough = _terrain(first, walk)
-    knots = walk.pass_up(_knots(rough, walk.num_knots), _SHARES[1])
-    walk.lengthen(knots)
-    return _terrain(knots, walk)
+    knots = walk.pass_up(_knots(walk.terrain(first), walk.num_knots), _SHARES[1])
+    return walk.terrain(walk.lengthened(knots))
 
 
 class _Walk:
@@ -148,10 +136,6 @@ class _Walk:
         self._report = on_progress
 
     @property
-    def sweeps(self) -> int:
-        return self.done * self.num_chains
-
-    @property
     def left(self) -> int:
         """Sweeps of the population that are left."""
         return self.budget // self.num_chains - self.done
@@ -172,7 +156,8 @@ class _Walk:
             count = self.piece * max(min(most, math.ceil(left / self.piece) - 1), 0)
             legs.append(Leg(max(i - 1, 0), i, count))
             left -= count
-        knots = [_Knot(float(beta), i) for i, beta in enumerate(betas)]
+        none = np.empty((0, self.num_chains))
+        knots = [_Knot(float(beta), i, none) for i, beta in enumerate(betas)]
         for seen in self.take(legs):
             knot = knots[seen.leg.knot]
             log_weights = log_weights + _finite(seen.jump, knot.beta)
@@ -180,17 +165,48 @@ class _Walk:
             if seen.is_resampled:
                 self.log_z += log_mean(log_weights)
                 log_weights = np.zeros(self.num_chains)
-            knot.add(seen.slopes)
+            knots[knot.number] = knot.longer(seen.slopes)
         self.log_z += log_mean(log_weights)
         return [knot for knot in knots if knot.length > 1]
 
-    def lengthen(self, knots: list[_Knot]) -> None:
+    def lengthened(self, knots: list[_Knot]) -> list[_Knot]:
         """Run on where tau is not resolved, the shortest first, until all are or the budget is spent."""
-        pending = [knot for knot in knots if not knot.is_resolved]
-        while legs := self._longer(pending):
+        found = {knot.number: knot for knot in knots}
+        while legs := self._longer([knot for knot in found.values() if not knot.is_resolved]):
             for seen in self.take(legs):
-                next(knot for knot in pending if knot.number == seen.leg.knot).add(seen.slopes)
-            pending = [knot for knot in pending if not knot.is_resolved]
+                found[seen.leg.knot] = found[seen.leg.knot].longer(seen.slopes)
+        return list(found.values())
+
+    def terrain(self, knots: list[_Knot]) -> Terrain:
+        """Return what the knots show of the path."""
+        memories = [knot.memory for knot in knots]
+        independent = [
+            self.num_chains * (1 - _BURN_IN) * knot.length / max(knot.memory.tau, 1.0)
+            for knot in knots
+        ]
+        known: dict[str, Any] = {}
+        if (each := self.kernel.evaluations) is not None:
+            known["starts"] = self.starts * (1 - each)  # counted as sweeps, with one evaluation
+            known["is_dense"] = isinstance(self.kernel, AbstractTunedKernel)
+        return Terrain(
+            betas=np.array([knot.beta for knot in knots]),
+            mean=np.array([memory.mean for memory in memories]),
+            variance=np.array([memory.variance for memory in memories]),
+            ess=np.maximum(independent, 1.0),
+            tau=np.array([memory.tau for memory in memories]),
+            tau_is_bound=np.array([memory.is_bound for memory in memories]),
+            sweeps=self.done * self.num_chains,
+            seconds=time.monotonic() - self.began,
+            provenance={
+                "pilot": "mixing",
+                "num_knots": len(knots),
+                "num_chains": self.num_chains,
+                "budget": self.budget,
+                "seed": self.seed,
+                "log_z": float(self.log_z),  # rough, unbiased as Z: for choosing between bases
+                **known,
+            },
+        )
 
     def _longer(self, pending: list[_Knot]) -> list[Leg]:
         """Half as long again each, the shortest first, up to one whose own slopes decide what is next."""
@@ -249,15 +265,6 @@ def _finite(values: ArrayLike, beta: float) -> np.ndarray:
     return values64
 
 
-def _of_density(walk: _Walk) -> dict[str, Any]:
-    """What only matters where evaluations are counted."""
-    each = walk.kernel.evaluations
-    if each is None:
-        return {}
-    extra = walk.starts * (1 - each)  # a start is counted as a sweep, and takes one evaluation
-    return {"starts": extra, "is_dense": isinstance(walk.kernel, AbstractTunedKernel)}
-
-
 def _first_knots(kernel: AbstractKernel, count: int) -> np.ndarray:
     """Equally spaced betas; of a kernel tuned along the path, at equal steps of its temperatures."""
     tuning = kernel.tuning if isinstance(kernel, AbstractTunedKernel) else None
@@ -277,30 +284,3 @@ def _knots(terrain: Terrain, count: int) -> np.ndarray:
     knots = np.interp(np.linspace(0, 1, count), mixed, grid)
     knots[0], knots[-1] = 0.0, 1.0
     return knots
-
-
-def _terrain(knots: list[_Knot], walk: _Walk) -> Terrain:
-    memories = [knot.memory for knot in knots]
-    independent = [
-        walk.num_chains * (1 - _BURN_IN) * knot.length / max(memory.tau, 1.0)
-        for knot, memory in zip(knots, memories, strict=True)
-    ]
-    return Terrain(
-        betas=np.array([knot.beta for knot in knots]),
-        mean=np.array([memory.mean for memory in memories]),
-        variance=np.array([memory.variance for memory in memories]),
-        ess=np.maximum(independent, 1.0),
-        tau=np.array([memory.tau for memory in memories]),
-        tau_is_bound=np.array([memory.is_bound for memory in memories]),
-        sweeps=walk.sweeps,
-        seconds=time.monotonic() - walk.began,
-        provenance={
-            "pilot": "mixing",
-            "num_knots": len(knots),
-            "num_chains": walk.num_chains,
-            "budget": walk.budget,
-            "seed": walk.seed,
-            "log_z": float(walk.log_z),  # rough, unbiased as Z: for choosing between bases
-            **_of_density(walk),
-        },
-    )

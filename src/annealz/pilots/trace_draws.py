@@ -99,8 +99,11 @@ def _unconstrained(model: AbstractModel, trace: Any) -> np.ndarray:
         name: np.shape(value)[1:]
         for name, value in parameters.constrain(np.zeros((1, dim), np.float32)).items()
     }
-    found = _by_name(trace, parameters.names)
-    values = {name: _grouped(name, array, shapes[name]) for name, array in found.items()}
+    held = _held(trace)
+    names = [name for name in parameters.names if name in held]
+    if not names:
+        raise _missing(parameters.names, held)
+    values = {name: _grouped(name, held[name], shapes[name]) for name in names}
     sizes = {value.shape[:2] for value in values.values()}
     if len(sizes) > 1:
         raise ValueError(
@@ -122,15 +125,6 @@ def _unconstrained(model: AbstractModel, trace: Any) -> np.ndarray:
     return rows.reshape(num_chains, length, dim)
 
 
-def _by_name(trace: Any, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """{name: array} of those of these parameters that the trace has, whatever holds it."""
-    held = _held(trace)
-    found = {name: np.asarray(_ordered(held[name], name)) for name in names if name in held}
-    if not found:
-        raise _missing(names, held)
-    return found
-
-
 def _missing(names: tuple[str, ...], held: Iterable[Any]) -> ValueError:
     own = [str(name) for name in held]
     missing = [name for name in names if name not in own]
@@ -149,28 +143,24 @@ def _held(trace: Any) -> Mapping[Any, Any]:
             name: np.stack(trace.get_values(name, combine=False, squeeze=False))
             for name in trace.varnames
         }
-    group = trace
     if hasattr(trace, "posterior"):  # InferenceData, or a DataTree with such a group
-        group = trace.posterior
+        trace = trace.posterior
     elif isinstance(trace, Mapping) and hasattr(trace.get("posterior"), "data_vars"):
-        group = trace["posterior"]
-    return getattr(group, "data_vars", group)
+        trace = trace["posterior"]
+    return getattr(trace, "data_vars", trace)
 
 
-def _ordered(variable: Any, name: str) -> Any:
-    """Chains first, then draws, of what has named dimensions."""
+def _grouped(name: str, variable: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """(chains, draws, ...), also of named dimensions in another order; without chains it is one chain."""
     dims = getattr(variable, "dims", None)
-    if dims is None:
-        return variable
-    if not {"chain", "draw"} <= {*dims}:
-        raise ValueError(
-            f"draws of {name} must have the dimensions chain and draw, got {', '.join(map(str, dims))}."
-        )
-    return variable.transpose("chain", "draw", ...)
-
-
-def _grouped(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """(chains, draws, ...): without an axis of chains it is one chain."""
+    if dims is not None:
+        if not {"chain", "draw"} <= {*dims}:
+            raise ValueError(
+                f"draws of {name} must have the dimensions chain and draw, got "
+                f"{', '.join(map(str, dims))}."
+            )
+        variable = variable.transpose("chain", "draw", ...)
+    values = np.asarray(variable)
     if values.dtype.kind not in "fiub":
         raise ValueError(f"draws of {name} must be real numbers, got dtype {values.dtype}.")
     if values.ndim == len(shape) + 1:

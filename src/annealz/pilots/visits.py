@@ -49,11 +49,6 @@ class Population(eqx.Module):
     log_weights: Float[Array, " chains"]
     num_resamplings: Int[Array, ""]
 
-    @property
-    def at_once(self) -> int:
-        """Numbers of the states."""
-        return self.states.size // MOST_KNOTS
-
     @classmethod
     def at_first(cls, x: Array, num_resamplings: int = 0) -> "Population":
         """These states at the first knot, after so many resamplings elsewhere."""
@@ -87,30 +82,20 @@ def visit(
     A leg takes at most `CAPACITY` sweeps, and all together at most `MOST_SWEEPS`. `uniforms` are those of
     all resamplings; `done` is the number of sweeps that the stream has been used for.
     """
-    program, arguments = _launch(
-        path, kernel, stream, chains, population, betas, legs, uniforms, done
-    )
-    population, *seen = program(*arguments, work=work, at_once=population.at_once)
+    whole, real = np.zeros((MOST_LEGS, 3), np.int32), np.zeros((MOST_LEGS, 2), np.float32)
+    whole[: len(legs)] = np.array(legs)
+    real[: len(legs)] = [(betas[leg.start], betas[leg.knot]) for leg in legs]
+    way = whole, real, np.int32(len(legs)), uniforms.astype(np.float32), np.int32(done)
+    fused = choose_fused(path, kernel, {"slope": Slope()}, None, len(chains))
+    program, moves = (_plain, kernel) if fused is None else (_fused, fused)
+    load = {"work": work, "at_once": population.states.size // MOST_KNOTS}
+    population, *seen = program(path, moves, stream, chains, population, *way, **load)
     jumps, resampled, slopes = jax.device_get(seen)
     ends = np.cumsum([leg.num_sweeps for leg in legs])
     return population, [
         Seen(leg, jumps[i], bool(resampled[i]), slopes[end - leg.num_sweeps : end])
         for i, (leg, end) in enumerate(zip(legs, ends, strict=True))
     ]
-
-
-def _launch(
-    path, kernel, stream, chains, population, betas, legs, uniforms, done
-) -> tuple[Compiled, tuple]:
-    """What takes these legs, and what it is given."""
-    whole, real = np.zeros((MOST_LEGS, 3), np.int32), np.zeros((MOST_LEGS, 2), np.float32)
-    whole[: len(legs)] = np.array(legs)
-    real[: len(legs)] = [(betas[leg.start], betas[leg.knot]) for leg in legs]
-    way = whole, real, np.int32(len(legs)), uniforms.astype(np.float32), np.int32(done)
-    fused = choose_fused(path, kernel, {"slope": Slope()}, None, len(chains))
-    if fused is None:
-        return _plain, (path, kernel, stream, chains, population, *way)
-    return _fused, (path, fused, stream, chains, population, *way)
 
 
 @jax.jit

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.bases.warp import Warp, knots
-from annealz.bases.warped import WarpedBase
+from annealz.bases.warped import Warp, WarpedBase, knots
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.io.serialise import restore, store

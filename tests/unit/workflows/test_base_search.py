@@ -21,11 +21,10 @@ from annealz.models.exact import exact_log_z
 from annealz.pilots import base_search
 from annealz.pilots.base_search import (
     BaseChoice,
+    BaseSearch,
     Scout,
     _first,
     _second,
-    choose_second,
-    search_bases,
     second_chains,
     units_of,
 )
@@ -54,16 +53,16 @@ def check_same(one: annealz.Estimate, two: annealz.Estimate) -> None:
 def test_after_the_deadline_no_further_base_is_tried(monkeypatch):
     kernel = choose_problem(FERROMAGNET).kernel
     given = (FERROMAGNET, "visible", kernel)
-    found = search_bases(*given, **SIZE, deadline=0.0)
+    found = BaseSearch(*given, **SIZE, deadline=0.0).both()
     assert found.is_cut
     assert found.first is not None
     assert [one.name for one in found.tried] == [found.first.name] == ["uniform"]
     assert found.second is None
-    fitted = search_bases(*given, **SIZE, deadline=0.0, is_fitted=True)
+    fitted = BaseSearch(*given, **SIZE, deadline=0.0).both(is_fitted=True)
     assert fitted.tried[0].name == "uniform"
     assert fitted.first is fitted.tried[-1]
     assert fitted.second is not None
-    none = choose_second(*given, FERROMAGNET.flat_base(), **SIZE, deadline=0.0)
+    none = BaseSearch(*given, **SIZE, deadline=0.0).second(FERROMAGNET.flat_base())
     assert none.is_cut
     assert (none.second, none.cost.sweeps, none.tried) == (None, 0, ())
 
@@ -76,15 +75,15 @@ def scouts() -> list[Scout]:
 
 @pytest.fixture(scope="module")
 def choice(scouts: list[Scout]) -> BaseChoice:
-    whole = base_search._Searcher.scout
+    whole = BaseSearch.scout
 
     def scout(self, *given, **options):
         scouts.append(whole(self, *given, **options))
         return scouts[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base_search._Searcher, "scout", scout)
-        return search_bases(FERROMAGNET, "visible", FERROMAGNET.kernel(), seed=3, **SIZE)
+        patch.setattr(BaseSearch, "scout", scout)
+        return BaseSearch(FERROMAGNET, "visible", FERROMAGNET.kernel(), seed=3, **SIZE).both()
 
 
 @pytest.fixture(scope="module")
@@ -162,10 +161,10 @@ def test_replicas_are_exchanged_where_sweeps_allow_charged_and_fitted_to(monkeyp
     kernel, least = FERROMAGNET.kernel(), base_search._LEAST_EXCHANGE
     replicas = base_search._NUM_RUNGS * base_search._NUM_ENSEMBLES
     enough = int(np.ceil(least * replicas / base_search._PILOT_SHARE / 100))
-    short = search_bases(FERROMAGNET, "visible", kernel, num_steps=100, num_chains=100)
+    short = BaseSearch(FERROMAGNET, "visible", kernel, num_steps=100, num_chains=100).both()
     assert not runs
     fits.clear()
-    found = search_bases(FERROMAGNET, "visible", kernel, num_steps=enough, num_chains=100)
+    found = BaseSearch(FERROMAGNET, "visible", kernel, num_steps=enough, num_chains=100).both()
     assert [run.sweeps for run in runs] == [least * replicas]
     assert found.cost.sweeps > sum(one.spent.sweeps for one in found.tried) + runs[0].sweeps
     assert short.cost.sweeps < runs[0].sweeps
@@ -309,7 +308,7 @@ def test_fitted_is_asked_for_by_name(estimate: annealz.Estimate):
 def test_a_given_base_gets_a_second_one():
     given = FERROMAGNET.choose_base("visible-bias")
     options = {"seed": 3, **SIZE}
-    found = choose_second(FERROMAGNET, "visible", FERROMAGNET.kernel(), given, **options)
+    found = BaseSearch(FERROMAGNET, "visible", FERROMAGNET.kernel(), **options).second(given)
     assert (found.first, found.reason) == (None, None)
     assert found.second is not None
     assert found.second.name == "uniform"
@@ -321,7 +320,7 @@ def test_where_no_other_base_is_named_one_is_fitted():
     """A Potts model without fields names the uniform base alone."""
     model = annealz.Potts.square((2, 4), 3, 0.7)
     assert [*model.named_bases()] == ["uniform"]
-    found = choose_second(model, "visible", model.kernel(), model.flat_base(), **SIZE)
+    found = BaseSearch(model, "visible", model.kernel(), **SIZE).second(model.flat_base())
     assert found.second is not None
     assert found.second.name == "fitted"
     assert found.cost.sweeps > sum(
@@ -430,7 +429,7 @@ def test_a_fitted_product_is_a_plain_base_where_there_is_one(model, marginal, nu
     """So its programs are those of the named bases; the density is that of the mixture."""
     num_units = num_units or model.flat_base().num_units
     draws = np.random.default_rng(0).integers(0, 2, (60, num_units)).astype(np.float32)
-    searcher = base_search._Searcher(model, marginal, model.kernel(), 0, 100, 10, None)
+    searcher = BaseSearch(model, marginal, model.kernel(), 0, 100, 10)
     base = searcher.fitted([base_search._Found(draws, np.zeros(60))], "product", most=1)
     assert isinstance(base, kind)
     assert base.name == "fitted-product"

@@ -7,14 +7,14 @@ import pytest
 from jax.scipy.special import logsumexp
 
 import annealz
-from annealz.bases.fit_gaussians import fit_gaussians
+from annealz.bases.fit_mixture import fit_gaussians
 from annealz.diagnostics.findings import Kind
 from annealz.diagnostics.status import Status
 from annealz.pilots.densities import search
 from annealz.pilots.densities.evaluator import Evaluator
+from annealz.pilots.densities.findings import improper_direction
 from annealz.pilots.densities.modes import find_modes, start_points
 from annealz.pilots.densities.population import explore
-from annealz.pilots.densities.proper import improper_direction
 from support.counted import Counted
 
 GAUSSIAN = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2, name="gaussian")
@@ -161,8 +161,8 @@ def test_many_hot_chains_are_thinned_and_counted():
     count = 0
     found = explore(path, kernel, seed=1, budget=4_000, num_chains=400)
     assert count == found.evaluations
-    assert found.rows.shape[1] == found.cooled.shape[0] == 384
-    assert abs(found.rows.var() - 1) < 0.2
+    assert found.sample.rows.shape[1] == found.cooled.shape[0] == 384
+    assert abs(found.sample.rows.var() - 1) < 0.2
 
 
 @pytest.mark.parametrize(

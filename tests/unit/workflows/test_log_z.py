@@ -17,6 +17,7 @@ from annealz.methods.annealing import method as run
 from annealz.methods.annealing.advice import advice_of
 from annealz.models import exact_samples
 from annealz.pilots import sizing
+from annealz.pilots.base_search import BaseSearch
 from annealz.pilots.sizing import Timing, more_chains
 from annealz.schedules import choose
 from annealz.testing import assert_within_mc_error, random_rbm
@@ -334,11 +335,11 @@ def test_pilots_for_bases_keep_the_limit_too(monkeypatch):
     """0.8 of 10 s at 1 ms a sweep are 8 steps of 1,000 chains."""
     seen = []
 
-    def search(*arguments, num_steps, **options):
-        seen.append(num_steps)
+    def search(self, **options):
+        seen.append(self.num_steps)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("annealz.methods.problem.search_bases", search)
+    monkeypatch.setattr(BaseSearch, "both", search)
     monkeypatch.setattr("annealz.methods.problem._MAX_ENUMERATED_UNITS", 0)  # no simpler way
     monkeypatch.setattr(plan, "time_steps", lambda *arguments: Timing(1e-3, Cost(5)))
     for limit in ({"max_seconds": 10.0}, {}, {"schedule": np.linspace(0, 1, 31)}):
@@ -508,8 +509,8 @@ def test_what_contradicts_itself_is_refused_before_any_work(
     monkeypatch.setattr(run, "anneal", never)
     for name in ("plan_schedule", "forecast"):
         monkeypatch.setattr(size, name, never)
-    for name in ("search_bases", "choose_second"):
-        monkeypatch.setattr(f"annealz.methods.problem.{name}", never)
+    for name in ("both", "second"):
+        monkeypatch.setattr(BaseSearch, name, never)
     with pytest.raises(ValueError, match=words) as refusal:
         annealz.estimate_log_z(MODEL, out=tmp_path / "r", **options)
     text = str(refusal.value)

@@ -1,5 +1,8 @@
 """Evaluations of a density on the host, counted: values, gradients, second derivatives."""
 
+import dataclasses
+from collections import Counter
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,40 +13,65 @@ from annealz.core.arrays import on_device
 from annealz.models.log_density import LogDensity
 
 
+@dataclasses.dataclass(frozen=True)
 class Evaluator:
-    """A density that counts how often it is evaluated; second derivatives count as dim evaluations."""
+    """A density whose evaluations are counted; second derivatives count as dim evaluations."""
 
-    def __init__(self, model: LogDensity, evaluations: int = 0):
-        self.model, self.evaluations = model, evaluations
+    model: LogDensity
+    spent: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    def of(self, model: LogDensity) -> "Evaluator":
+        """Return the evaluator of another density, counted together with this one."""
+        return Evaluator(model, self.spent)
+
+    @property
+    def evaluations(self) -> int:
+        return self.spent.total()
 
     def values(self, rows: np.ndarray) -> np.ndarray:
-        """log p*(x) of every row; NaN as it comes."""
-        self.evaluations += len(rows)
+        """Return log p*(x) of every row; NaN as it comes."""
+        self.spent["values"] += len(rows)
         values = np.asarray(_values(self.model, on_device(rows)), np.float64)
         interrupts.check()
         return values
 
+    def values_along_rays(
+        self,
+        centre: np.ndarray,
+        root: np.ndarray,
+        radii: np.ndarray,
+        num_rays: int,
+        generator: np.random.Generator,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return rays S u (rays, dim), |u|^2 = dim, and log p*(c + r S u) (radii, rays), -inf for NaN."""
+        dim = centre.size
+        rays = generator.normal(size=(num_rays, dim))
+        rays *= np.sqrt(dim) / np.linalg.norm(rays, axis=1, keepdims=True)
+        rays = rays @ root.T
+        points = centre + radii[:, None, None] * rays
+        logs = self.values(points.reshape(-1, dim)).reshape(len(radii), num_rays)
+        return rays, np.where(np.isnan(logs), -np.inf, logs)
+
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """log p*(x) and its gradient."""
-        self.evaluations += 1
+        """Return log p*(x) and its gradient."""
+        self.spent["gradients"] += 1
         value, gradient = _value_and_gradient(self.model, on_device(x))
         return float(value), np.asarray(gradient, np.float64)
 
     def values_and_gradients(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """log p*(x) and its gradient, of every row."""
-        self.evaluations += len(rows)
+        """Return log p*(x) and its gradient, of every row."""
+        self.spent["gradients"] += len(rows)
         values, gradients = _values_and_gradients(self.model, on_device(rows))
         return np.asarray(values, np.float64), np.asarray(gradients, np.float64)
 
     def rounding(self, rows: np.ndarray) -> float:
-        """Of one value near these rows; it takes a value in either precision."""
-        rounding = self.model.rounding(rows)
-        self.evaluations += self.model.fn.num_roundings * len(rows)
-        return rounding
+        """Return the rounding of one value near these rows; it takes a value in either precision."""
+        self.spent["rounding"] += self.model.fn.num_roundings * len(rows)
+        return self.model.rounding(rows)
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
-        """Second derivatives of log p*."""
-        self.evaluations += self.model.dim
+        """Return the second derivatives of log p*."""
+        self.spent["curvature"] += self.model.dim
         return np.asarray(_hessian(self.model, on_device(x)), np.float64)
 
 

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from annealz.bases.fit_gaussians import Gaussians, fit_gaussians
+from annealz.bases.fit_mixture import Gaussians, fit_gaussians
 from annealz.bases.gaussian import GaussianBase
 from annealz.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.core.arrays import on_device
@@ -78,7 +78,7 @@ def fitted_base(
             covariance = np.full(dim, widening)
             choice.consider(lambda _, c=covariance: GaussianBase.from_moments(0 * c, c, "profile"))
     if modes and (name == "laplace" or (name == "auto" and len(modes) <= _MOST_PLACES)):
-        choice.consider(lambda _: _laplace(modes, dim))
+        choice.consider(lambda _: _laplace(modes))
     if name in ("auto", "pilot", "mixture"):
         for count in _COMPONENTS if name != "pilot" else (1,):
             if count > 1 and choice.train.shape[0] / count < 10 * dim:
@@ -129,7 +129,7 @@ class _Choice:
     def _score(self, base: Any) -> float:
         model = self.evaluator.model
         logs, slopes = _compared(base.unnamed(), model, self._stream, self._test, work=0)
-        self.evaluator.evaluations += _DRAWS
+        self.evaluator.spent["draws of bases"] += _DRAWS
         at_target = float(np.std(self.values - np.asarray(logs, np.float64)))
         slopes = np.asarray(slopes, np.float64)
         slopes = slopes[np.isfinite(slopes)]
@@ -152,7 +152,8 @@ def _seeded(count: int, generator: np.random.Generator, name: str) -> Callable:
     seed = int(generator.integers(2**63))
 
     def make(rows):
-        return _base_of(fit_gaussians(rows, count, np.random.default_rng(seed)), 0, name)
+        fit = fit_gaussians(rows, count, np.random.default_rng(seed))
+        return _base_of(fit._replace(weights=np.maximum(fit.weights, 0.02)), name)
 
     return make
 
@@ -189,31 +190,21 @@ def _drawn(base, stream):
     return base.from_unit(z), base.log_density_unit(z), base.log_parts(z)
 
 
-def _laplace(modes: list[Mode], dim: int) -> Any:
+def _laplace(modes: list[Mode]) -> Any:
     evidences = np.array([mode.evidence for mode in modes])
-    weights = np.exp(evidences - logsumexp(evidences))
-    weights = np.maximum(weights, 0.02 / len(modes))
+    weights = np.maximum(np.exp(evidences - logsumexp(evidences)), 0.02 / len(modes))
     places = np.stack([mode.place for mode in modes])
-    covariances = _INFLATION * np.stack([mode.covariance for mode in modes])
-    if len(modes) == 1:
-        return GaussianBase.from_moments(places[0], covariances[0], "laplace")
-    return GaussianMixtureBase.from_moments(weights, places, covariances, name="laplace")
+    return _base_of(Gaussians(weights, places, np.stack([m.covariance for m in modes])), "laplace")
 
 
-def _base_of(fit: Gaussians, dof: int, name: str) -> Any:
-    label = {"auto": None}.get(name, name)
-    if len(fit.weights) == 1 and not dof:
-        return GaussianBase.from_moments(
-            fit.means[0], _INFLATION * fit.covariances[0], label or "pilot"
-        )
-    scale = _INFLATION if not dof else 1.0
-    return GaussianMixtureBase.from_moments(
-        np.maximum(fit.weights, 0.02),
-        fit.means,
-        scale * fit.covariances,
-        dof=dof,
-        name=label or ("mixture" if len(fit.weights) > 1 else "student"),
-    )
+def _base_of(fit: Gaussians, name: str, dof: int = 0) -> Any:
+    """The base of these Gaussians; of Student's t, whose scale is their covariance as it is."""
+    kind = "mixture" if len(fit.weights) > 1 else "student" if dof else "pilot"
+    name = kind if name == "auto" else name
+    if kind == "pilot":
+        return GaussianBase.from_moments(fit.means[0], _INFLATION * fit.covariances[0], name)
+    covariances = fit.covariances if dof else _INFLATION * fit.covariances
+    return GaussianMixtureBase.from_moments(fit.weights, fit.means, covariances, dof=dof, name=name)
 
 
 def _heavier(make: Any, rows: np.ndarray, dof: int) -> Any:
@@ -230,5 +221,5 @@ def _heavier(make: Any, rows: np.ndarray, dof: int) -> Any:
             away = rows - centre
             covariance = moments(away * (shares / len(rows))[:, None], away)
         fit = Gaussians(np.ones(1), centre[None], covariance[None] + 1e-12 * np.eye(rows.shape[1]))
-        return _base_of(fit, dof, "auto")
+        return _base_of(fit, "auto", dof)
     return dataclasses.replace(base, dof=dof)

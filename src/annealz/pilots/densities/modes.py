@@ -10,24 +10,37 @@ second derivatives,
 A search that ends at a saddle, at an edge, or without curvature in some direction is not a mode: it is left
 out where there are others. One that ends far beyond its starts with f still rising shows that f is not
 bounded, which a proper density may be too (a scale that goes to zero with what it scales).
+
+Around the modes lie bases that are wide enough to start from where nothing is known, Student's t:
+
+    centre        the average of the modes
+    covariance    4 times the average of their Laplace covariances, plus the spread of the modes
+    width         by a look along rays: the mass between radii r and 2 r is about
+
+                      M(r) = log mean over rays of p(centre + r S u) + dim log r
+
+                  and the covariance is scaled up to the largest r whose M is within 5 nats of the best
+    far           of another, wider one: 32^2 in every direction is added, so that modes lie inside that no
+                  search found; parameters are usually given in units in which they are not larger
+
+Where no gradient is known, or no mode is found, the centre is the best start and S the identity.
 """
 
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import logsumexp
 
+from annealz.bases.gaussian import root_of
+from annealz.bases.gaussian_mixture import GaussianMixtureBase
 from annealz.core.random import derive_seed
 from annealz.core.row_products import times
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.uphill import uphill
 
-SCALES = (1.0, 4.0, 16.0, 64.0)
-_DRAWS = (
-    (20, 384),
-    (100, 96),
-    (np.inf, 8),
-)  # up to so many dimensions: they find narrow modes in few
+_SCALES = (1.0, 4.0, 16.0, 64.0)
+_DRAWS = ((20, 384), (100, 96), (np.inf, 8))  # up to so many dimensions; in few for narrow modes
 _MANY, _INSIDE = 64, 16  # points at every scale where no start has a density, and how many are kept
 _MOST_MODES = 24
 _RIVAL = 12.0  # nats
@@ -35,6 +48,17 @@ _FLATTEST = 1e-6  # curvature, of the sharpest
 _SADDLE = 1e-3  # so much downwards, of the sharpest, is not a mode
 _LIKE = 3.5  # of two widths
 _RUNAWAY = 1e3  # times the largest start: no mode is there
+
+_WIDE = 4.0  # times the Laplace covariance
+_NUM_RAYS = 40
+_OCTAVES = np.arange(-8, 13)
+_WITHIN = 5.0  # nats
+_DOF = 4
+_FAR = 32.0
+_FAR_STRAIGHT, _WIDEST_STRAIGHT = (
+    1.0,
+    4.0,
+)  # far and starts, where coordinates are in units of their spread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +103,9 @@ class Mode:
         return np.einsum("ni,ni->n", times(away, self.sharpness), away)
 
 
-def start_points(evaluator: Evaluator, seed: int, widest: float = SCALES[-1]) -> np.ndarray:
+def start_points(evaluator: Evaluator, seed: int, is_straight: bool = False) -> np.ndarray:
     """Where searches start: (points, dim), at scales from 1 to the widest."""
+    widest = _WIDEST_STRAIGHT if is_straight else _SCALES[-1]
     model = evaluator.model
     generator = np.random.default_rng(derive_seed(seed, "starts"))
     count = next(count for most, count in _DRAWS if model.dim <= most)
@@ -90,7 +115,7 @@ def start_points(evaluator: Evaluator, seed: int, widest: float = SCALES[-1]) ->
     starts = np.concatenate([np.zeros((1, model.dim)), *own, *around])
     if np.isfinite(evaluator.values(starts)).any():
         return starts
-    many = [generator.normal(0, scale, (_MANY, model.dim)) for scale in (0.1, 0.5, *SCALES)]
+    many = [generator.normal(0, scale, (_MANY, model.dim)) for scale in (0.1, 0.5, *_SCALES)]
     points = np.concatenate([*many, *map(np.abs, many)])
     inside = points[np.isfinite(evaluator.values(points))]
     return np.concatenate([starts, inside[generator.permutation(len(inside))[:_INSIDE]]])
@@ -138,3 +163,50 @@ def _mode_at(evaluator: Evaluator, place: np.ndarray, value: float) -> Mode | No
         is_mode and not is_flat,
         is_flat,
     )
+
+
+def wide_bases(
+    evaluator: Evaluator,
+    modes: list[Mode],
+    starts: np.ndarray,
+    generator: np.random.Generator,
+    is_straight: bool = False,
+) -> tuple[GaussianMixtureBase, GaussianMixtureBase]:
+    """Student's t of 4 degrees of freedom around what was found, and the far one, named wide."""
+    dim = evaluator.model.dim
+    if modes:
+        places = np.stack([mode.place for mode in modes])
+        centre = places.mean(0)
+        covariance = _WIDE * np.mean([mode.covariance for mode in modes], axis=0)
+        covariance = covariance + (places - centre).T @ (places - centre) / len(places)
+    else:
+        values = evaluator.values(starts)
+        values = np.where(np.isfinite(values), values, -np.inf)
+        if not np.isfinite(values).any():
+            raise ValueError(
+                f"the density of {evaluator.model.name} is zero, infinite or NaN at all {len(starts)} "
+                "starts: give starts where it is finite, or a base."
+            )
+        centre, covariance = starts[int(np.argmax(values))], np.eye(dim)
+    factor = _width(evaluator, centre, root_of(covariance), generator)
+    covariance = (max(factor, 1.0) if modes else factor) ** 2 * covariance
+
+    def base(covariance: np.ndarray, name: str) -> GaussianMixtureBase:
+        return GaussianMixtureBase.from_moments(
+            np.ones(1), centre[None], covariance[None], dof=_DOF, name=name
+        )
+
+    far = _FAR_STRAIGHT if is_straight else _FAR
+    return base(covariance, "near"), base(covariance + far**2 * np.eye(dim), "wide")
+
+
+def _width(evaluator: Evaluator, centre, root, generator: np.random.Generator) -> float:
+    """The largest radius that counts, in units of the root of the dimension."""
+    radii = 2.0**_OCTAVES
+    _, logs = evaluator.values_along_rays(centre, root, radii, _NUM_RAYS, generator)
+    logs = np.where(np.isfinite(logs), logs, -np.inf)
+    with np.errstate(divide="ignore"):
+        masses = logsumexp(logs, axis=1) + centre.size * np.log(radii)
+    if not np.isfinite(masses).any():
+        return 1.0
+    return float(radii[np.flatnonzero(masses > masses.max() - _WITHIN)[-1]])

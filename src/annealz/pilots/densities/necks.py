@@ -10,19 +10,21 @@ Suspects are coordinates t of which the curvature of another one is a function, 
 Of a suspect the marginal density is found by Laplace's approximation of all others (`profile.py`), which
 reaches into the neck. Two things are done with it:
 
-1.  The density is given other coordinates (`bases/warp.py`), in which the others keep their scale:
+1.  The density is given other coordinates (`bases/warped.py`), in which the others keep their scale:
     chains then go where they did not.
 2.  The share of the mass below every t, and above it, is compared with that of the chains. A neck is
     missed where they have less than half of it, and it is too much for chance.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import equinox as eqx
 import numpy as np
+from jaxtyping import Array
 from scipy.special import bdtr, ndtr
 
-from annealz.bases.warp import Warp, knots
+from annealz.bases.warped import Warp, knots
 from annealz.core.arrays import on_device
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.models.functions import WarpedFunction
@@ -47,12 +49,16 @@ _HALF = 0.5
 _LEAST_SHARE = 0.02
 _CHANCE = 1e-3
 
+_forward, _inverse = eqx.filter_jit(Warp.forward), eqx.filter_jit(Warp.inverse)
+
 
 @dataclasses.dataclass(frozen=True)
 class Straightened:
-    """A density in other coordinates, and what led to them."""
+    """A density, the same in other coordinates, and what led to them."""
 
+    origin: LogDensity
     model: LogDensity
+    """The same in the other coordinates."""
     warps: tuple[Warp, ...]
     """From the density's own coordinates inwards."""
     profiles: tuple[Profile, ...]
@@ -67,7 +73,7 @@ class Straightened:
     def positions(self, rows: np.ndarray) -> np.ndarray:
         """Rows (points, dim) of this density, in the coordinates of the one that it comes from."""
         for warp in reversed(self.warps):
-            rows = np.asarray(_x(warp, on_device(rows)), np.float64)
+            rows = _moved(_forward, warp, rows)
         return rows
 
 
@@ -106,33 +112,29 @@ def straightened(
     warps: list[Warp] = []
     profiles: list[Profile] = []
     for place, coordinate in enumerate(found):
-        own = Evaluator(model)
         fixed = [*found[:place], *found[place + 1 :]]
-        along = profile(own, rows, coordinate, fixed)
-        evaluator.evaluations += own.evaluations
+        along = profile(evaluator.of(model), rows, coordinate, fixed)
         if along is None or not _is_neck(along):
             continue
         warp = _warp(along, model.dim)
-        rows, starts = _inverse(warp, rows), _inverse(warp, starts)
+        rows, starts = (_moved(_inverse, warp, x) for x in (rows, starts))
         model = _warped(model, warp, starts[np.isfinite(starts).all(1)])
         warps.append(warp)
         profiles.append(along)
     if not warps:
         return None
-    return Straightened(model, tuple(warps), tuple(profiles), sample.log_z)
+    return Straightened(evaluator.model, model, tuple(warps), tuple(profiles), sample.log_z)
 
 
-def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True) -> Finding | None:
-    """What chains (sweeps, chains, dim) at beta = 1 miss of the mass of a neck, if anything.
+def missed_neck(found: Straightened, rows: np.ndarray) -> tuple[Finding, ...]:
+    """Return what chains (sweeps, chains, dim) at beta = 1 miss of the mass of a neck, if anything.
 
-    Their rows are those of the straightened density, or of the one that it comes from.
+    Their rows are positions of the density that the neck is in.
     """
-    positions = rows.reshape(-1, rows.shape[-1])
-    positions = found.positions(positions) if is_straight else positions
-    worst, most = None, 0.0
+    worst, most = (), 0.0
     count = max(rows.shape[1] // 2, 1)  # chains that were resampled are relatives
     for along in found.profiles:
-        t = np.sort(positions[:, along.coordinate])
+        t = np.sort(rows[..., along.coordinate], axis=None)
         step = along.grid[1] - along.grid[0]
         below = np.cumsum(along.shares)[:-1]  # up to the middle between two points
         drawn = np.searchsorted(t, along.grid[:-1] + step / 2) / t.size
@@ -143,7 +145,7 @@ def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True)
             k = int(np.argmax(gap))
             if gap[k] > most:
                 most = float(gap[k])
-                worst = Finding.of(
+                missed = Finding.of(
                     Kind.MISSED_NECK,
                     name=_name(found.model, along.coordinate),
                     side=side,
@@ -151,6 +153,7 @@ def missed_neck(found: Straightened, rows: np.ndarray, is_straight: bool = True)
                     share=100 * float(share[k]),
                     own=100 * float(own[k]),
                 )
+                worst = (missed,)
     return worst
 
 
@@ -239,15 +242,5 @@ def _warped(model: LogDensity, warp: Warp, starts: np.ndarray) -> LogDensity:
     )
 
 
-def _inverse(warp: Warp, rows: np.ndarray) -> np.ndarray:
-    return np.asarray(_u(warp, on_device(rows)), np.float64)
-
-
-@eqx.filter_jit
-def _u(warp, rows):
-    return warp.inverse(rows)
-
-
-@eqx.filter_jit
-def _x(warp, rows):
-    return warp.forward(rows)
+def _moved(move: Callable[[Warp, Array], Array], warp: Warp, rows: np.ndarray) -> np.ndarray:
+    return np.asarray(move(warp, on_device(rows)), np.float64)

@@ -37,26 +37,16 @@ _WALK = 2.0  # step of a random walk, times the root of the dimension
 class Population:
     """Chains at beta = 1, and how they got there."""
 
-    path: Any
-    """Of the states that the kernel moves."""
     kernel: AbstractTunedKernel
-    """Tuned on this path."""
+    """Tuned on their path."""
     adaptation: Adaptation
-    rows: np.ndarray
-    """(sweeps, chains, dim): positions."""
-    values: np.ndarray
-    """(sweeps, chains): log p* there, less the offset of the path."""
+    sample: "Sample"
     cooled: np.ndarray
     """(chains, dim): where they were cooled to."""
     cooled_values: np.ndarray
     hot: np.ndarray
     """(points, dim): where chains were at other temperatures."""
     evaluations: int
-
-    @property
-    def log_z(self) -> float:
-        """Of the density, rough."""
-        return self.path.log_z0 + self.adaptation.log_ratio
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +55,7 @@ class Sample:
 
     rows: np.ndarray
     values: np.ndarray
+    """log p* there, less the offset of the path."""
     log_z: float
 
     @property
@@ -88,10 +79,12 @@ def explore(
     """
     found = adapt(path, kernel, seed=seed, budget=budget, num_chains=num_chains)
     kernel = kernel.with_tuning(found.tuning)
-    kept = np.linspace(0, found.starts - 1, _num_kept(found.starts)).round().astype(int)
-    chains, path, work = indices(kept.size), path.unnamed(), _work(path, kept.size)
-    stream = Stream(seed, "population")
-    start = found.x if kept.size == found.starts else on_device(np.asarray(found.x)[kept])
+    count = min(found.starts, _MOST_KEPT)
+    kept = np.linspace(0, found.starts - 1, count).round().astype(int)
+    chains, path, stream = indices(count), path.unnamed(), Stream(seed, "population")
+    start = found.x if count == found.starts else on_device(np.asarray(found.x)[kept])
+    cooling = len(_COOLING) * _SWEEPS_A_COOLING
+    work = (_SWEEPS_AT_ONE + cooling) * count * path.sweep_size
     load = {"work": work, "at_once": start.size}
     x, rows, values = _at_one(path, kernel, stream, chains, start, **load)
     cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, **load)
@@ -99,27 +92,19 @@ def explore(
     hot = programs.position(path, found.seen[some], work=0)
     each = kernel.evaluations
     assert each is not None
-    cooling = len(_COOLING) * _SWEEPS_A_COOLING
     return Population(
-        path,
         kernel,
         found,
-        np.asarray(rows, np.float64),
-        np.asarray(values, np.float64),
+        Sample(
+            np.asarray(rows, np.float64),
+            np.asarray(values, np.float64),
+            path.log_z0 + found.log_ratio,
+        ),
         np.asarray(cooled, np.float64),
         np.asarray(highest, np.float64),
         np.asarray(hot, np.float64),
-        each * (found.sweeps + _SWEEPS_AT_ONE * kept.size) + found.starts + cooling * kept.size,
+        each * (found.sweeps + _SWEEPS_AT_ONE * count) + found.starts + cooling * count,
     )
-
-
-def _num_kept(count: int) -> int:
-    return min(count, _MOST_KEPT)
-
-
-def _work(path: Any, count: int) -> float:
-    """At beta = 1 and beyond."""
-    return (_SWEEPS_AT_ONE + len(_COOLING) * _SWEEPS_A_COOLING) * count * path.sweep_size
 
 
 @Compiled

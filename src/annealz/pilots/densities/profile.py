@@ -12,6 +12,7 @@ Rue, Martino, Chopin (2009), Approximate Bayesian inference for latent Gaussian 
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,12 +43,6 @@ class Profile:
     """(points, others, others): lower triangles R, R R^T = H^-1"""
 
     @property
-    def log_z(self) -> float:
-        """log of the integral of m."""
-        step = self.grid[1] - self.grid[0] if self.grid.size > 1 else 1.0
-        return float(np.logaddexp.reduce(self.logs) + np.log(step))
-
-    @property
     def shares(self) -> np.ndarray:
         """(points,): of the mass, around every point of the grid."""
         shares = np.exp(self.logs - self.logs.max())
@@ -62,56 +57,46 @@ def profile(
     others = np.setdiff1d(np.arange(rows.shape[1]), [coordinate, *fixed])
     near = np.argsort(np.abs(t - np.median(t)))[: max(len(t) // 10, 1)]
     middle, step = float(np.median(t)), _STEP * float(np.std(t))
-    follow = _Follower(evaluator, coordinate, others, np.median(rows, axis=0))
-    first = follow.maximum(middle, rows[near][:, others].mean(0)) if others.size else None
+    conditional = _Conditional(evaluator, coordinate, others, np.median(rows, axis=0))
+    first = conditional.maximum(middle, rows[near][:, others].mean(0)) if others.size else None
     if first is None or not step > 0:
         return None
     found = {0: first}
-    top = first.log
     for way in (-1, 1):
         before, here = None, first
         for k in range(1, _MOST_STEPS + 1):
             start = here.centre if before is None else 2 * here.centre - before.centre
-            after = follow.maximum(middle + way * k * step, start)
+            after = conditional.maximum(middle + way * k * step, start)
             if after is None and before is not None:
-                after = follow.maximum(middle + way * k * step, here.centre)
+                after = conditional.maximum(middle + way * k * step, here.centre)
             if after is None:
                 break
             found[way * k] = after
-            top = max(top, after.log)
-            if after.log < top - _FALL:
+            if after.log < max(one.log for one in found.values()) - _FALL:
                 break
             before, here = here, after
     places = sorted(found)
-    points = [found[k] for k in places]
-    return Profile(
-        coordinate,
-        others,
-        middle + step * np.array(places),
-        np.array([one.log for one in points]),
-        np.stack([one.centre for one in points]),
-        np.stack([one.root for one in points]),
-    )
+    logs, centres, roots = (np.stack(one) for one in zip(*(found[k] for k in places), strict=True))
+    return Profile(coordinate, others, middle + step * np.array(places), logs, centres, roots)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Maximum:
+class _Maximum(NamedTuple):
     log: float
     centre: np.ndarray
     root: np.ndarray
 
 
-class _Follower:
-    """Newton's method in some coordinates, where another has some value and the rest is fixed."""
+@dataclasses.dataclass(frozen=True)
+class _Conditional:
+    """The density of some coordinates, where another one has some value and the rest is in the middle."""
 
-    def __init__(
-        self, evaluator: Evaluator, coordinate: int, others: np.ndarray, middle: np.ndarray
-    ):
-        self.evaluator, self.coordinate = evaluator, coordinate
-        self.others, self.middle = others, middle
+    evaluator: Evaluator
+    coordinate: int
+    others: np.ndarray
+    middle: np.ndarray
 
     def maximum(self, t: float, y: np.ndarray) -> _Maximum | None:
-        """At this t, uphill from y."""
+        """The place at this t that Newton's method leads to from y."""
         value, slope = self._value(t, y)
         if slope is None:
             return None
@@ -119,23 +104,19 @@ class _Follower:
             matrix = -self.evaluator.hessian(self._joined(t, y))[np.ix_(self.others, self.others)]
             try:
                 lower = np.linalg.cholesky((matrix + matrix.T) / 2)
+                half = np.linalg.solve(lower, slope)
+                gain = float(half @ half)  # twice what is left
+                move = np.linalg.solve(lower.T, half)
+                if not np.isfinite(gain):
+                    return None
+                if gain < _CONVERGED:
+                    log = value + gain / 2 + y.size / 2 * np.log(2 * np.pi)
+                    inverse = np.linalg.solve(lower, np.eye(y.size))
+                    covariance = inverse.T @ inverse
+                    root = np.linalg.cholesky((covariance + covariance.T) / 2)
+                    return _Maximum(log - float(np.log(np.diag(lower)).sum()), y + move, root)
             except np.linalg.LinAlgError:
                 return None
-            half = np.linalg.solve(lower, slope)
-            gain = float(half @ half)  # twice what is left
-            move = np.linalg.solve(lower.T, half)
-            if not np.isfinite(gain):
-                return None
-            if gain < _CONVERGED:
-                log = value + gain / 2 + y.size / 2 * np.log(2 * np.pi)
-                log -= float(np.log(np.diag(lower)).sum())
-                inverse = np.linalg.solve(lower, np.eye(y.size))
-                covariance = inverse.T @ inverse
-                try:
-                    root = np.linalg.cholesky((covariance + covariance.T) / 2)
-                except np.linalg.LinAlgError:
-                    return None
-                return _Maximum(float(log), y + move, root)
             for halving in range(_HALVINGS):
                 trial = y + 0.5**halving * move
                 height, along = self._value(t, trial)
@@ -153,6 +134,5 @@ class _Follower:
 
     def _value(self, t: float, y: np.ndarray) -> tuple[float, np.ndarray | None]:
         value, slope = self.evaluator.value_and_gradient(self._joined(t, y))
-        if not (np.isfinite(value) and np.isfinite(slope).all()):
-            return -np.inf, None
-        return value, slope[self.others]
+        is_finite = np.isfinite(value) and np.isfinite(slope).all()
+        return value, slope[self.others] if is_finite else None

@@ -2,7 +2,7 @@
 
     1   modes are found uphill from many starts (`modes.py`);
     2   populations are annealed from a base around the modes and from a far wider one, or from the prior
-        where there is one (`wide.py`, `population.py`), and pooled in proportion to the mass that each
+        where there is one (`modes.py`, `population.py`), and pooled in proportion to the mass that each
         found;
     3   bases are fitted to them and compared: Laplace's, one Gaussian, several, Student's t (`fitting.py`).
 
@@ -13,62 +13,38 @@ coordinates in which it is open (`necks.py`). Bases are then given back in the d
 The second base is the wide one, or the prior. Where the population hardly had to be annealed from the
 prior, that is the first and the fitted one the second.
 
-What is found that speaks against any annealing:
-
-    improper        the density does not fall far out (`proper.py`)
-    missed mode     a mode found uphill holds mass, by importance sampling around it, where no chain came;
-                    unless chains of the run start there, and it is about as wide as one where chains came
-    two kinds       chains at beta = 1 fall into two groups that differ by many nats and do not mix: a
-                    narrow and a wide state of like mass, a transition of first order, which annealing
-                    cannot follow
-
-    missed neck     a neck holds mass by Laplace's approximation, where chains hardly came
-
-Everything uses random streams of its own and is charged.
+What is found on the way that speaks against any annealing is in `findings.py`. Everything uses random
+streams of its own and is charged.
 """
 
 import dataclasses
 import time
-from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 from annealz.bases.abstract import AbstractBase
-from annealz.bases.frame import AbstractFrameBase
+from annealz.bases.gaussian import AbstractFrameBase
 from annealz.bases.warped import WarpedBase
-from annealz.core.arrays import on_device
-from annealz.core.programs import Compiled
-from annealz.core.random import Stream, derive_seed
-from annealz.diagnostics.findings import Finding, Kind
+from annealz.core.random import derive_seed
+from annealz.diagnostics.findings import Finding
 from annealz.kernels.abstract import AbstractKernel
 from annealz.kernels.adaptation import AbstractTunedKernel, NoWeight
 from annealz.models.log_density import LogDensity
 from annealz.pilots.densities.evaluator import Evaluator
+from annealz.pilots.densities.findings import improper_findings, other_findings
 from annealz.pilots.densities.fitting import fitted_base
-from annealz.pilots.densities.modes import Mode, find_modes, start_points
+from annealz.pilots.densities.modes import Mode, find_modes, start_points, wide_bases
 from annealz.pilots.densities.necks import Straightened, missed_neck, straightened
 from annealz.pilots.densities.population import Population, Sample, explore
-from annealz.pilots.densities.proper import improper_direction
-from annealz.pilots.densities.wide import FAR, FAR_STRAIGHT, WIDEST_STRAIGHT, wide_bases
 
 _BUDGET = 4_000  # sweeps of the population, where about twelve temperatures are enough
 _EASY_TEMPERATURES = 2
 _LOST = 1.0  # nats less than before: coordinates that do not suit the density
-_MISSED = 0.05  # of the mass
-_VISITED = 0.15  # of what should be there
-_PLACES = 1024  # draws of a base
-_LOCAL_DRAWS = 64
-_LOCAL_DOF = 4
-_LEAST_CHAINS = 3
 _CHAINS_FAR, _CHAINS_STRAIGHT = 20, 8  # times dim^2
 _FEWEST, _MOST, _MOST_STRAIGHT = 51, 640, 384
 _NEGLIGIBLE = 0.02  # of the mass that another population found
 _HIGHEST = 4  # of the cooled chains, from which searches start
-_LARGEST = 1e12  # log density
 _ROUNDED = 16  # states at which the rounding of the density is measured
-_RATIO = 5.0  # of the widths of two kinds of states, in every direction
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +52,7 @@ class DensityBases:
     """The first and the second base, and what was found on the way."""
 
     first: AbstractBase
-    second: AbstractBase | None
+    second: AbstractBase
     second_kernel: AbstractTunedKernel | None
     """Tuned along the second path."""
     second_temperatures: int
@@ -100,12 +76,10 @@ def search_density(
     evaluator = Evaluator(model)
     found = _searched(evaluator, kernel, name, seed)
     if isinstance(found, Straightened):
-        inside = Evaluator(found.model, evaluator.evaluations)
-        straight = _searched(inside, kernel, name, seed, found, evaluator)
+        straight = _searched(evaluator.of(found.model), kernel, name, seed, found)
         if isinstance(straight, DensityBases):
             found = _in_own_coordinates(straight, found)
         else:  # less than was there before
-            evaluator.evaluations = inside.evaluations
             found = _searched(evaluator, kernel, name, seed, found)
     assert isinstance(found, DensityBases)
     return dataclasses.replace(found, seconds=time.monotonic() - began)
@@ -116,72 +90,60 @@ def _searched(
     kernel: AbstractTunedKernel,
     name: str,
     seed: int,
-    known: Straightened | None = None,
-    own: Evaluator | None = None,
+    neck: Straightened | None = None,
 ) -> DensityBases | Straightened:
-    """Bases of a density; or the density in other coordinates, where chains meet a neck in these.
+    """Search bases of a density; or return it in other coordinates, where chains meet a neck in these.
 
-    What is `known` of a neck: with `own`, the density that the neck is in, this is the straightened one,
-    and what is known is given back where its pilots find less mass than those before; else it is that one.
+    With a `neck` that is known, this is the straightened density, and what is known is given back where its
+    pilots find less mass than those before; or it is the density that the neck is in.
     """
-    is_straight = own is not None
     model, generator = evaluator.model, np.random.default_rng(derive_seed(seed, "search"))
-    starts = start_points(evaluator, seed, *((WIDEST_STRAIGHT,) if is_straight else ()))
+    is_straight = neck is not None and model is neck.model
+    starts = start_points(evaluator, seed, is_straight)
     modes = find_modes(evaluator, starts) if model.is_differentiable else []
-    origins: tuple[AbstractBase, ...] = (model.prior,) if model.prior is not None else ()
-    far = FAR_STRAIGHT if is_straight else FAR
-    origins = origins or wide_bases(evaluator, _true(modes), starts, generator, far)
-    offset = _offset(modes, origins[0])
-    origins = tuple(_with_offset(origin, offset) for origin in origins)
+    if model.prior is not None:
+        origins: tuple[AbstractBase, ...] = (model.prior,)
+    else:
+        origins = wide_bases(evaluator, _true(modes), starts, generator, is_straight)
+    offset = None
+    if _true(modes) and hasattr(origins[0], "offset"):  # near the largest value that is known
+        offset = max(mode.value for mode in _true(modes))
+    origins = tuple(origin.with_offset(offset) for origin in origins)
     found = _explored(evaluator, kernel.with_tuning(None), origins, seed, is_straight)
     wide, population = found[-1]
     populations = [one for _, one in found]
     if model.is_differentiable:
         again = [start for one in populations for start in (_highest(one), one.hot)]
         modes = find_modes(evaluator, np.concatenate(again), modes)
-    evaluator.evaluations += sum(one.evaluations for one in populations)
-    sample = _pooled(populations)
-    if known is None and model.is_differentiable:
+    evaluator.spent["populations"] += sum(one.evaluations for one in populations)
+    sample = _pooled([one.sample for one in populations])
+    if neck is None and model.is_differentiable:
         places = np.array([mode.place for mode in modes]).reshape(-1, model.dim)
         necks = straightened(evaluator, sample, places, generator.spawn(1)[0])
         if necks is not None:
             return necks
-    if is_straight and known is not None and sample.log_z < known.log_z - _LOST:
-        return known
-    if own is None or known is None:
-        improper = _improper(evaluator, sample.rows[-1], modes, generator)
-    else:  # in its own coordinates: of others it is not known how they go on
-        before, rows = own.evaluations, known.positions(sample.rows[-1])
-        improper = _improper(own, rows, [], generator)
-        evaluator.evaluations += own.evaluations - before
-    if improper and not _is_bounded(sample):
-        raise ValueError(
-            f"the log density of {model.name} grows without bound, to {sample.values.max():.3g} where the "
-            "pilot came: it has no integral; check the function, its sign and its priors."
-        )
+    if neck is not None and is_straight and sample.log_z < neck.log_z - _LOST:
+        return neck
+    outside, rows, seen = evaluator, sample.rows[-1], modes
+    if neck is not None and is_straight:  # of other coordinates it is not known how they go on
+        outside, rows, seen = evaluator.of(neck.origin), neck.positions(rows), []
+    findings = improper_findings(outside, rows, sample.values, seen, generator)
     kind = "auto" if name in ("wide", "prior") else name
     fitted = fitted_base(evaluator, _true(modes), sample, kind, generator, is_straight)
-    findings = (*improper, *_findings(evaluator, modes, sample, fitted, generator))
-    neck = None if known is None else missed_neck(known, sample.rows, is_straight)
-    findings = findings if neck is None else (*findings, neck)
+    findings += other_findings(evaluator, modes, sample, fitted, generator)
+    if neck is not None:
+        rows = neck.positions(sample.flat) if is_straight else sample.flat
+        findings += missed_neck(neck, rows.reshape(sample.rows.shape))
     some = generator.permutation(len(sample.flat))[:_ROUNDED]
     rounding = evaluator.rounding(sample.flat[some])
-    spent = evaluator.evaluations
-    fitted = dataclasses.replace(_with_offset(fitted, offset), evaluations=spent)
-    is_easy = model.prior is not None and name == "auto"
-    is_easy = is_easy and len(population.adaptation.betas) <= _EASY_TEMPERATURES
-    reason = _reason(modes, populations, fitted)
+    first, second = fitted.with_offset(offset), wide
+    own_kernel, temperatures = population.kernel, len(population.adaptation.betas)
+    is_easy = model.prior is not None and name == "auto" and temperatures <= _EASY_TEMPERATURES
     if name in ("wide", "prior") or is_easy:
-        return DensityBases(wide, fitted, None, 2, findings, reason, rounding, spent)
+        first, second, own_kernel, temperatures = second, first, None, 2
+    reason = _reason(modes, populations, fitted)
     return DensityBases(
-        fitted,
-        wide,
-        population.kernel,
-        len(population.adaptation.betas),
-        findings,
-        reason,
-        rounding,
-        spent,
+        first, second, own_kernel, temperatures, findings, reason, rounding, evaluator.evaluations
     )
 
 
@@ -190,29 +152,14 @@ def _in_own_coordinates(found: DensityBases, straight: Straightened) -> DensityB
     first, second = found.first, found.second
     for warp in reversed(straight.warps):
         assert isinstance(first, AbstractFrameBase)
-        assert second is None or isinstance(second, AbstractFrameBase)
-        first = WarpedBase(first, warp)
-        second = None if second is None else WarpedBase(second, warp)
+        assert isinstance(second, AbstractFrameBase)
+        first, second = WarpedBase(first, warp), WarpedBase(second, warp)
     reason = f"{found.reason}; in units of their scales, which depend on {straight.names}"
     return dataclasses.replace(found, first=first, second=second, reason=reason)
 
 
 def _true(modes: list[Mode]) -> list[Mode]:
     return [mode for mode in modes if mode.is_mode]
-
-
-def _offset(modes: list[Mode], wide: AbstractBase) -> Any:
-    """Near the largest value that is known, exact in float32; None where the base cannot carry one."""
-    modes = _true(modes)
-    if not modes or not hasattr(wide, "offset"):
-        return None
-    return on_device(np.float32(max(mode.value for mode in modes)))
-
-
-def _with_offset(base: Any, offset: Any) -> Any:
-    if offset is None or not hasattr(base, "offset"):
-        return base
-    return dataclasses.replace(base, offset=offset)
 
 
 def _reason(modes: list[Mode], populations: list[Population], fitted: AbstractBase) -> str:
@@ -250,131 +197,29 @@ def _explored(
     share, most = (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
     many = int(np.clip(share * model.dim**2 if model.dim > 2 else 0, _FEWEST, most))
     last = len(origins) - 1
-    tasks = [
-        (kernel.extend(model.path(origin)), many if place == last else None)
-        for place, origin in enumerate(origins)
-    ]
-    for place, (states, count) in enumerate(tasks):
-        own = derive_seed(seed, "population", place)
+    for place, origin in enumerate(origins):
+        path, own = kernel.extend(model.path(origin)), derive_seed(seed, "population", place)
+        count = many if place == last else None
         try:
-            one = explore(states, kernel, seed=own, budget=_BUDGET, num_chains=count)
-            found.append((origins[place], one))
+            one = explore(path, kernel, seed=own, budget=_BUDGET, num_chains=count)
+            found.append((origin, one))
         except NoWeight as lost:
             assert kernel.evaluations is not None
-            evaluator.evaluations += kernel.evaluations * lost.sweeps + lost.starts
+            evaluator.spent["populations"] += kernel.evaluations * lost.sweeps + lost.starts
             if place == last and not found:
                 raise
     return found
 
 
-def _pooled(populations: list[Population]) -> Sample:
+def _pooled(samples: list[Sample]) -> Sample:
     """Chains of all populations, of each in proportion to the mass that it found."""
-    log_z = np.array([one.log_z for one in populations])
+    log_z = np.array([one.log_z for one in samples])
     shares = np.exp(log_z - log_z.max())
     shares = np.where(shares < _NEGLIGIBLE, 0.0, shares)
-    kept = [int(np.ceil(s * one.rows.shape[1])) for s, one in zip(shares, populations, strict=True)]
-    rows = [one.rows[:, :count] for one, count in zip(populations, kept, strict=True)]
-    values = [one.values[:, :count] for one, count in zip(populations, kept, strict=True)]
+    rows, values = [], []
+    for share, one in zip(shares, samples, strict=True):
+        count = int(np.ceil(share * one.rows.shape[1]))
+        rows.append(one.rows[:, :count])
+        values.append(one.values[:, :count])
     log_mean_z = float(np.log(np.exp(log_z - log_z.max()).mean()) + log_z.max())
     return Sample(np.concatenate(rows, axis=1), np.concatenate(values, axis=1), log_mean_z)
-
-
-def _is_bounded(population: Sample) -> bool:
-    """Whether the chains' values are numbers that float32 holds well."""
-    values = population.values
-    return bool(np.isfinite(values).all() and values.max() < _LARGEST)
-
-
-def _findings(
-    evaluator: Evaluator,
-    modes: list[Mode],
-    population: Sample,
-    base: Any,
-    generator: np.random.Generator,
-) -> tuple[Finding, ...]:
-    """What speaks against annealing this density at all."""
-    found: list[Finding] = []
-    visited = [mode for mode in modes if mode.is_mode and _share_near(mode, population.some) > 0]
-    starts = _places(base.unnamed(), Stream(int(generator.integers(2**31)), "places"), work=0)
-    starts = np.asarray(starts, np.float64)
-    for mode in modes:
-        share = _missed_share(evaluator, mode, population, generator)
-        is_held = any(mode.is_like(other) for other in visited)
-        if share > 0 and not (is_held and _share_near(mode, starts) > _VISITED * share):
-            place = _in_words(mode.place)
-            found.append(Finding.of(Kind.MISSED_MODE, place=place, share=100 * share))
-            break
-    gap = _two_kinds(population)
-    if gap > 0:
-        found.append(Finding.of(Kind.TWO_KINDS, gap=gap))
-    return tuple(found)
-
-
-def _improper(
-    evaluator: Evaluator, rows: np.ndarray, modes: list[Mode], generator: np.random.Generator
-) -> tuple[Finding, ...]:
-    """Whether the density falls far out."""
-    direction = improper_direction(evaluator, rows, modes, generator)
-    if direction is None:
-        return ()
-    words = _in_words(direction / np.linalg.norm(direction))
-    return (Finding.of(Kind.IMPROPER, direction=words),)
-
-
-@Compiled
-def _places(base, stream):
-    """Where chains start that are drawn from this base."""
-    return base.sample(stream.at(0, jnp.arange(_PLACES)))
-
-
-def _share_near(mode: Mode, rows: np.ndarray) -> float:
-    """Of these rows, those that lie in a mode."""
-    return float((mode.distance(rows) < _near(mode.place.size)).mean())
-
-
-def _near(dim: int) -> float:
-    """The squared distance from a mode, in its own units, that few of its states are beyond."""
-    return dim + 4 * np.sqrt(2 * dim) + 9
-
-
-def _missed_share(
-    evaluator: Evaluator, mode: Mode, population: Sample, generator: np.random.Generator
-) -> float:
-    """The share of the mass around a mode where no chain came; 0 where there is none to speak of."""
-    if not mode.is_mode or mode.evidence < population.log_z + np.log(_MISSED) - 1:
-        return 0.0
-    dim = mode.place.size
-    near, visited = _near(dim), _share_near(mode, population.some)
-    if visited > _VISITED:
-        return 0.0
-    normals = generator.normal(size=(_LOCAL_DRAWS, dim))
-    squares = generator.chisquare(_LOCAL_DOF, size=(_LOCAL_DRAWS, 1))
-    root = np.linalg.cholesky(mode.covariance)
-    y = normals * np.sqrt(_LOCAL_DOF / squares)
-    logs = evaluator.values(mode.place + y @ root.T)
-    lengths = (y**2).sum(1)
-    constant = gammaln((_LOCAL_DOF + dim) / 2) - gammaln(_LOCAL_DOF / 2)
-    constant -= dim / 2 * np.log(_LOCAL_DOF * np.pi) + np.log(np.diag(root)).sum()
-    density = constant - (_LOCAL_DOF + dim) / 2 * np.log1p(lengths / _LOCAL_DOF)
-    weights = np.where(np.isfinite(logs) & (lengths < near), logs - density, -np.inf)
-    mass = float(logsumexp(weights) - np.log(_LOCAL_DRAWS))
-    total = np.logaddexp(mass, population.log_z)
-    share = float(np.exp(mass - total))
-    return share if share > _MISSED and visited < _VISITED * share else 0.0
-
-
-def _two_kinds(population: Sample) -> float:
-    """How many nats part two groups of chains that do not mix; 0 where there is one group."""
-    dim = population.rows.shape[-1]
-    means = np.sort(population.values.mean(0))
-    gaps = np.diff(means)[_LEAST_CHAINS - 1 : 1 - _LEAST_CHAINS]
-    if not gaps.size:
-        return 0.0
-    largest = float(gaps.max())
-    within = float(np.median(population.values.std(0)))
-    return largest if largest > max(dim * np.log(_RATIO), 4 * within, 4.0) else 0.0
-
-
-def _in_words(x: np.ndarray) -> str:
-    values = ", ".join(f"{value:.3g}" for value in x[:4])
-    return f"({values}{', …' if x.size > 4 else ''})"

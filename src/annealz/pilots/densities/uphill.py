@@ -47,15 +47,14 @@ def uphill(
     """
     searches, waiting = _Searches(evaluator, starts, _BEYOND * furthest), len(starts)
     while True:
-        free = searches.free()
-        for row in free[:waiting]:
+        for row in np.flatnonzero(~searches.is_active)[:waiting]:
             searches.begin(row, starts[len(starts) - waiting])
             waiting -= 1
         if not searches.is_active.any():
             return
         for row in searches.advance():
-            x, value, gradient = searches.at(row)
-            if np.abs(x).max() > furthest or is_known(x, value, gradient):
+            x, value = searches.x[row], float(searches.value[row])
+            if np.abs(x).max() > furthest or is_known(x, value, searches.gradient[row]):
                 searches.is_active[row] = False
             elif searches.is_ended(row):
                 searches.is_active[row] = False
@@ -72,18 +71,11 @@ class _Searches:
         self.x, self.trial = np.zeros((2, _ROWS, dim))
         self.x[:] = self.trial[:] = starts[0]
         self.gradient, self.direction = np.zeros((2, _ROWS, dim))
-        self.value, self.gain, self.length = (
-            np.full(_ROWS, -np.inf),
-            np.zeros(_ROWS),
-            np.ones(_ROWS),
-        )
+        self.value = np.full(_ROWS, -np.inf)
+        self.gain, self.length = np.zeros(_ROWS), np.ones(_ROWS)
         self.steps, self.failures = np.zeros((2, _ROWS), int)
         self.moves, self.changes = np.zeros((2, _MEMORY, _ROWS, dim))
         self.curvatures = np.zeros((_MEMORY, _ROWS))  # y.s; 0 where nothing is remembered
-
-    def free(self) -> list[int]:
-        """Rows without a search."""
-        return [int(row) for row in np.flatnonzero(~self.is_active)]
 
     def begin(self, row: int, start: np.ndarray) -> None:
         """A search from this start, in this row."""
@@ -92,17 +84,13 @@ class _Searches:
         self.steps[row] = self.failures[row] = 0
         self.curvatures[:, row] = 0.0
 
-    def at(self, row: int) -> tuple[np.ndarray, float, np.ndarray]:
-        """Where a search is, with value and gradient."""
-        return self.x[row], float(self.value[row]), self.gradient[row]
-
     def is_ended(self, row: int) -> bool:
         """Whether there is nothing left to gain, or no time."""
         least = _LEAST_GAIN + _ROUNDING * abs(self.value[row])
         return bool(self.gain[row] < least or self.steps[row] >= _MOST_STEPS)
 
-    def advance(self) -> list[int]:
-        """Evaluate all trial points; the rows that went there, or have nowhere to go."""
+    def advance(self) -> np.ndarray:
+        """Evaluate all trial points; return the rows that went there, or have nowhere to go."""
         values, gradients = self._evaluated()
         is_valid = np.isfinite(values) & np.isfinite(gradients).all(1) & self.is_active
         slack = np.where(self.is_new, 0.0, _ROUNDING * np.abs(self.value))
@@ -118,7 +106,7 @@ class _Searches:
             self.failures[rows] = 0
             self._aim(rows)
         self._try()
-        return [int(row) for row in np.union1d(rows, stuck)]
+        return np.union1d(rows, stuck)
 
     def _evaluated(self) -> tuple[np.ndarray, np.ndarray]:
         active = np.flatnonzero(self.is_active)
