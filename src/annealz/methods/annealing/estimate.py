@@ -17,8 +17,7 @@ from annealz.core.cost import Cost
 from annealz.core.names import FITTED
 from annealz.core.numerics import finite_or_none
 from annealz.core.text import with_error
-from annealz.diagnostics.along import Along, log_z_along
-from annealz.diagnostics.convergence import Convergence, log_z_by_chains
+from annealz.diagnostics.along import Along, Convergence, log_z_along, log_z_by_chains
 from annealz.diagnostics.diagnostics import Judgement, tail_in_words
 from annealz.diagnostics.findings import Finding, Findings, Kind
 from annealz.diagnostics.islands import IslandJudgement

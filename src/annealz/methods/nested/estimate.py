@@ -10,7 +10,7 @@ from annealz.core.cost import Cost
 from annealz.core.text import with_error
 from annealz.core.weights import effective_sample_size
 from annealz.diagnostics.findings import Findings
-from annealz.diagnostics.nested_runs import NestedJudgement
+from annealz.diagnostics.nested import NestedJudgement
 from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
 from annealz.diagnostics.stated import stated_std_err
 from annealz.diagnostics.status import Status, against_exact
