@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from annealz.core.pace import Pace
+from annealz.core.interrupts import Pace
 from annealz.engine.checkpoint import RunState, Saver
 from annealz.engine.cluster import LostCluster
 from annealz.engine.local_blocks import open_blocks

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from annealz.bases.bernoulli import smoothed_means
 from annealz.core.errors import InputError
-from annealz.core.pace import Pace
+from annealz.core.interrupts import Pace
 from annealz.core.random import Stream
 from annealz.engine.checkpoint import RunState, Saver
 from annealz.models.rbm import RBM
