@@ -190,6 +190,11 @@ class Terrain(Shown):
         steps = np.diff(betas)
         return float(steps.size * (steps * np.diff(np.interp(betas, grid, areas))).sum())
 
+    @property
+    def spent(self) -> dict[str, Any]:
+        """What the pilot spent, as schedules note it."""
+        return {"pilot_sweeps": self.sweeps, "pilot_seconds": self.seconds}
+
     def pilot_cost(self, kernel: Any) -> Any:
         """Return the cost of the pilot, which moved chains by this kernel."""
         return kernel.cost(self.sweeps, self.provenance.get("starts", 0), self.seconds)
