@@ -154,7 +154,7 @@ class _Formats(Registry[FileFormat]):
         return next(by_head, None) or next((one for one in known if one.is_named(path)), None)
 
 
-FORMATS = _Formats("annealz.formats", FileFormat, FileFormat.noun, {one.name: one for one in _OWN})
+FORMATS = _Formats("annealz.formats", FileFormat, _OWN)
 
 
 def suffixes(formats: Iterable[FileFormat]) -> str:

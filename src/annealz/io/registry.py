@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from annealz.io.reading import shown, told
@@ -42,7 +42,7 @@ class Entry:
         return self.package and f"the {self.noun} {self.name!r} of {self.package}"
 
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Entry)
 
 
 class _Declared(NamedTuple):
@@ -60,12 +60,11 @@ class Registry(Generic[T]):
     ----------
     group : of the entry points
     kind : the class of which a thing must be
-    noun : what messages call a thing
-    own : annealz's own by name, or the "module:attribute" of each
+    own : annealz's own
     """
 
-    def __init__(self, group: str, kind: type[T], noun: str, own: Mapping[str, T | str]):
-        self.group, self.kind, self.noun, self.own = group, kind, noun, own
+    def __init__(self, group: str, kind: type[T], own: Iterable[T]):
+        self.group, self.kind, self.own = group, kind, {thing.name: thing for thing in own}
         self._loaded: dict[_Declared, T] = {}
 
     def names(self) -> tuple[str, ...]:
@@ -83,9 +82,8 @@ class Registry(Generic[T]):
             )
         if len(others) > 1:
             packages = " and ".join(point.package for point in others)
-            raise ValueError(
-                f"the {self.noun} {name!r} is declared more than once, by {packages}: uninstall one."
-            )
+            what = f"the {self.kind.noun} {name!r}"
+            raise ValueError(f"{what} is declared more than once, by {packages}: uninstall one.")
         return self._load(others[0]) if others else own
 
     def quietly(self, name: str) -> T | None:
@@ -97,7 +95,7 @@ class Registry(Generic[T]):
 
     def own_of(self, name: str) -> T | None:
         """Return annealz's own thing of this name."""
-        return resolve(self.own[name]) if name in self.own else None
+        return self.own.get(name)
 
     def usable(self) -> list[T]:
         """Return all that can be used."""
@@ -135,18 +133,17 @@ class Registry(Generic[T]):
                 f"{self._owner(point)} must be an annealz.{self.kind.__name__}, got a "
                 f"{type(found).__name__}."
             )
-        if isinstance(found, Entry):
-            if found.name != point.name:
-                raise ValueError(
-                    f"{self._owner(point)} calls itself {found.name!r}: one name is needed."
-                )
-            found = dataclasses.replace(found, package=point.package)
+        if found.name != point.name:
+            raise ValueError(
+                f"{self._owner(point)} calls itself {found.name!r}: one name is needed."
+            )
+        found = dataclasses.replace(found, package=point.package)
         self.check(found, self._owner(point))
         self._loaded[point] = found
         return found
 
     def _owner(self, point: _Declared) -> str:
-        return f"the {self.noun} {point.name!r} of {point.package}"
+        return f"the {self.kind.noun} {point.name!r} of {point.package}"
 
 
 @functools.cache

@@ -171,9 +171,7 @@ def _with_number(
     return None
 
 
-SCHEDULES = _Schedules(
-    "annealz.schedules", ScheduleRule, ScheduleRule.noun, {rule.name: rule for rule in _OWN}
-)
+SCHEDULES = _Schedules("annealz.schedules", ScheduleRule, _OWN)
 
 
 def has_pilot(name: str) -> bool:
