@@ -57,7 +57,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from annealz.core.text import interval_text, with_error
+from annealz.core.numerics import interval_text, with_error
 from annealz.core.weights import delta_std_err, log_mean
 from annealz.diagnostics.ancestry import Kinship, kinship, related_std_err
 from annealz.diagnostics.bar import Bar, bar
