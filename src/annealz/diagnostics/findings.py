@@ -456,14 +456,7 @@ def messages_of(notes: Iterable[Note], write: Writer) -> tuple[str, ...]:
 
 
 def in_python(name: str, value: Any) -> str:
-    """Write a setting as Python does: num_steps=400.
-
-    Examples
-    --------
-    >>> from annealz.diagnostics.findings import in_python
-    >>> in_python("num_steps", 400), in_python("base", "fitted"), in_python("method", "exchange")
-    ('num_steps=400', 'base="fitted"', 'method="exchange"')
-    """
+    """Write a setting as Python does: num_steps=400."""
     if name == "exact":
         return "annealz.exact_log_z"
     if name == "data":
@@ -479,16 +472,7 @@ def option_of(name: str) -> str:
 
 
 def option_words(name: str, value: Any) -> list[str]:
-    """The option and its value; DATA stands for a file that only the user has.
-
-    Examples
-    --------
-    >>> from annealz.diagnostics.findings import option_words
-    >>> option_words("num_steps", 400), option_words("exact", True), option_words("data", True)
-    (['--steps', '400'], ['--exact'], ['--data', 'DATA'])
-    >>> option_words("along", [0.5, 1.0]), option_words("second_opinion", False)
-    (['--along', '0.5,1.0'], ['--no-second-opinion'])
-    """
+    """The option and its value; DATA stands for a file that only the user has."""
     option = option_of(name)
     if name == "data":
         return [option, "DATA"]
