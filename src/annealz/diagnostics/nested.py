@@ -40,13 +40,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtri
 
+from annealz.core.weights import batches
 from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
 from annealz.diagnostics.status import Found
 
 if TYPE_CHECKING:
     from annealz.methods.nested.result import NestedRun
 
-_BLOCK = 2_000_000  # numbers in memory at once
 _LEVEL = 0.99
 _MOST_FAILED = 1e-3  # of all slices
 _EVENTS = ("births", "deaths")
@@ -82,10 +82,8 @@ def nested_sum(
     log_l = deaths[order]
     live = count_live(births, log_l)
     generator = np.random.default_rng(seed)
-    size = max(1, min(num_simulations, _BLOCK // log_l.size))
     sums, weights = [], np.zeros(log_l.size)
-    for first in range(0, num_simulations, size):
-        count = min(size, num_simulations - first)
+    for count in batches(num_simulations, log_l.size):
         shrinks = generator.standard_exponential((count, log_l.size)) / live
         log_w = _log_widths(-np.cumsum(shrinks, axis=1)) + log_l
         peak = log_w.max(axis=1, keepdims=True)
