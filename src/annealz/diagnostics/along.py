@@ -64,7 +64,10 @@ def log_z_along(run: "Run", betas=None) -> Along:
     ... )  # log Z of the base is exact: 10 log 2
     ([0.0, 0.5, 1.0], 6.9315)
     """
-    check_forward(run)
+    if getattr(run, "is_reverse", False):
+        raise ValueError(
+            "run must be a forward run, got a reverse one: give the run from the base."
+        )
     trace = run.trace
     kept = np.diff(trace.betas, prepend=0) > 0  # some may be equal in float32
     knots = np.concatenate([[0], trace.betas[kept]])
@@ -78,30 +81,17 @@ def log_z_along(run: "Run", betas=None) -> Along:
     if betas is None:
         return Along(knots, log_z, error, np.zeros_like(knots))
     betas = check_betas(betas)
-    slopes = slopes_of(run)[kept]
+    if "slope" not in trace.means:
+        raise ValueError(
+            "the run must have recorded its slope: give anneal the observer slope=Slope()."
+        )
+    slopes = trace.means["slope"][kept]
     return Along(
         betas=betas,
         log_z=_hermite(knots, log_z, slopes)(betas),
         std_err=np.interp(betas, knots, error),
         resolution=_resolution(betas, knots, log_z, slopes),
     )
-
-
-def slopes_of(run: "Run") -> np.ndarray:
-    """E_beta[U] at the recorded steps."""
-    if "slope" not in run.trace.means:
-        raise ValueError(
-            "the run must have recorded its slope: give anneal the observer slope=Slope()."
-        )
-    return run.trace.means["slope"]
-
-
-def check_forward(run: "Run") -> None:
-    """Refuse a run from the target down to the base."""
-    if getattr(run, "is_reverse", False):
-        raise ValueError(
-            "run must be a forward run, got a reverse one: give the run from the base."
-        )
 
 
 def _hermite(knots: np.ndarray, log_z: np.ndarray, slopes: np.ndarray) -> "CubicHermiteSpline":
