@@ -1,7 +1,7 @@
 """A function that JAX traces, evaluated in float32 or in float64.
 
 In float64 the position is converted, the function and its gradient are computed in a part of the program
-that is traced with float64 (`core/precision.py`), the offset is subtracted, and the result is rounded last:
+that is traced with float64 (`core/arrays.py`), the offset is subtracted, and the result is rounded last:
 
     value = float32( f(float64(x)) - offset )
 """
