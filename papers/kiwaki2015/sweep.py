@@ -26,9 +26,8 @@ from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
 from annealz.pilots.survey import survey, survey_knots
 from annealz.schedules.gms13 import gms13
-from annealz.schedules.linear import linear
+from annealz.schedules.linear import linear, sm08
 from annealz.schedules.schedule import Schedule
-from annealz.schedules.sm08 import sm08
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.varopt import varopt
 from results import COLUMNS, Cell, Key, Results

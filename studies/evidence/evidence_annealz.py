@@ -76,7 +76,7 @@ def best_peer(rows: list[dict[str, Any]], name: str) -> tuple[str, float, float]
 def run(method: str, name: str, seed: int, options: dict[str, Any]) -> dict[str, Any]:
     """One run in this process."""
     import annealz
-    from annealz.core.versions import versions
+    from annealz.core.devices import versions
 
     given = model(name)
     row: dict[str, Any] = {"problem": name, "seed": seed, "options": options}

@@ -25,8 +25,8 @@ import sys
 import time
 from pathlib import Path
 
+from annealz.core.devices import versions
 from annealz.core.random import derive_seed
-from annealz.core.versions import versions
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs

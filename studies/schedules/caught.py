@@ -16,10 +16,9 @@ from scipy.cluster.vq import kmeans2
 
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.schedules.linear import linear
+from annealz.schedules.linear import linear, sm08
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
-from annealz.schedules.sm08 import sm08
 from annealz.schedules.terrain import Terrain
 from annealz.schedules.varopt import varopt
 from race import NUM_CHAINS, Key, make_path, pilot_of, survey_cell, survey_once

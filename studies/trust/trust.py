@@ -75,8 +75,8 @@ def run_problem(
     if not missing or time.time() > end:
         return len(missing)
     from annealz.api import estimate_log_z
+    from annealz.core.devices import versions
     from annealz.core.random import derive_seed
-    from annealz.core.versions import versions
 
     model, exact = problem.build(uai)
     _end_line(file)

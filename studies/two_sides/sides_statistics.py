@@ -15,8 +15,8 @@ from scipy import stats
 
 from annealz.diagnostics.bar import bar
 from annealz.diagnostics.islands import judge_islands
-from annealz.diagnostics.sandwich import sandwich
 from annealz.diagnostics.status import Status
+from annealz.diagnostics.two_sided import sandwich
 
 LEVEL = 0.95
 NUM_RESAMPLES = 9999

@@ -264,8 +264,7 @@ def _found() -> dict[str, Any]:
     import jax
 
     from annealz.core.compilation_cache import programs_folder
-    from annealz.core.devices import local_devices, platform
-    from annealz.core.versions import versions
+    from annealz.core.devices import local_devices, platform, versions
     from annealz.engine.gpu.choose import has_fused_steps
 
     is_on = bool(jax.config.jax_enable_compilation_cache)  # pyright: ignore[reportAttributeAccessIssue]

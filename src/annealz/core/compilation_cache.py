@@ -97,4 +97,4 @@ def _processor() -> str:
         lines = []
     traits = [line for line in lines if line.startswith(("flags", "Features", "model name"))]
     words = " ".join([platform.machine(), platform.processor(), *sorted({*traits})])
-    return hashlib.sha256(words.encode()).hexdigest()[:12]
+    return _digest(words)[:12]

@@ -8,14 +8,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """Sweeps, evaluations and seconds, which add up.
-
-    Examples
-    --------
-    >>> from annealz.core.cost import Cost
-    >>> Cost(sweeps=100, evaluations=200, seconds=0.5) + Cost(sweeps=10, seconds=0.25)
-    Cost(sweeps=110, evaluations=200, seconds=0.75)
-    """
+    """Sweeps, evaluations and seconds, which add up."""
 
     sweeps: int = 0
     """Applications of a kernel to one chain."""

@@ -8,14 +8,19 @@ While runs go to the workers of a cluster, the platform is theirs.
 
 import contextlib
 import contextvars
+import functools
 import os
+import platform as machine
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from importlib import metadata
 from typing import Any, NamedTuple
 
 import jax
 
 Device = Any  # jax.Device
+_version = functools.cache(metadata.version)  # three milliseconds each
+_COMPUTES = ("annealz", "jax", "jaxlib", "equinox", "numpy", "scipy")
 
 
 class Elsewhere(NamedTuple):
@@ -90,3 +95,12 @@ def preferred() -> Device | str | None:
 def preferring(device: Device | str | None) -> AbstractContextManager:
     """The same preference in another thread, while the context lasts."""
     return jax.default_device(device)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what computes, and the device."""
+    return {
+        **{name: _version(name) for name in _COMPUTES},
+        "python": machine.python_version(),
+        "device": device_name(),
+    }

@@ -6,8 +6,10 @@ returned (`core/failures.py`).
 """
 
 import contextlib
+import time
 from collections.abc import Iterator
 
+_MOST_GROWTH = 64  # from one piece of work to the next
 _is_asked = False
 _failures: list[BaseException] = []
 _num_awaiting = 0
@@ -59,3 +61,35 @@ def awaiting() -> Iterator[None]:
 def is_awaited() -> bool:
     """Check whether work that checks is under way."""
     return _num_awaiting > 0
+
+
+class Pace:
+    """How long a piece of work on the device may be, so that the host is heard in between: by the clock.
+
+    The first piece, of length `first`, may have been compiled: it makes the next one longer if it was quick
+    all the same, and never shorter. An interrupt is answered within about `seconds`, which is what a piece
+    should take. The piece in which one comes is lost, and its results with it.
+    """
+
+    def __init__(self, fixed: int | None = None, seconds: float = 0.25, first: int = 8):
+        self._seconds = seconds
+        self.length = fixed or first
+        self._is_fixed = fixed is not None
+        self._is_compiled = False
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_) -> None:
+        check()
+        spent = max(time.monotonic() - self._began, 1e-4)
+        if not self._is_fixed:
+            ideal = self._asked * self._seconds / spent
+            least = 1 if self._is_compiled else self.length
+            self.length = int(min(max(ideal, least), _MOST_GROWTH * self.length))
+        self._is_compiled = True
+
+    def take(self, limit: int) -> int:
+        """The length of the next piece, at most `limit`."""
+        self._asked = min(self.length, limit)
+        return self._asked

@@ -1,4 +1,4 @@
-"""Arithmetic that keeps its digits: float32 on the device, float64 on the host.
+"""Arithmetic that keeps its digits, float32 on the device and float64 on the host; and numbers as text.
 
 Difference of softplus. Both forms are exact, for any `low` and `step`:
 
@@ -15,6 +15,7 @@ Compensated sum. A float32 pair (total, carry) keeps about 48 bits of a sum of 1
 (two-sum of Knuth); total + carry is formed in float64 on the host.
 """
 
+import math
 import operator
 from typing import Any
 
@@ -60,3 +61,20 @@ def whole_number(name: str, value: Any) -> int:
         return operator.index(int(value) if is_whole else value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, OverflowError):
         raise InputError(name, "must be a whole number", value) from None
+
+
+def error_text(std_err: float | None) -> str:
+    """Return a standard error, unknown where it is None or not finite."""
+    return f"{std_err:.4f}" if std_err is not None and math.isfinite(std_err) else "unknown"
+
+
+def with_error(value: float, std_err: float | None) -> str:
+    """Return a number with its standard error, unknown where that is None or not finite."""
+    return f"{value:.4f} ± {error_text(std_err)}"
+
+
+def interval_text(interval: tuple[float, float]) -> str:
+    """Return an interval, unknown where a bound is not finite."""
+    low, high = interval
+    is_known = math.isfinite(low) and math.isfinite(high)
+    return f"{low:.4f} … {high:.4f}" if is_known else "unknown"

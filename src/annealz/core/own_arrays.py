@@ -2,7 +2,8 @@
 
 JAX keeps what it made of a NumPy array for as long as a program uses it, and does not ask whether float64
 was on: a program in float64 that reads the same array object as a program in float32 gets its float32
-copy, or the other way round (seen in JAX 0.10.2). Arrays of its own keep the two apart.
+copy, or the other way round (seen in JAX 0.10.2). Arrays of its own keep the two apart. To copy the
+constants of a program that was traced would be too late: they are those of the other precision already.
 
 Looked through are closures, defaults, globals of users' modules, partials, methods, containers and the
 attributes of objects.
@@ -10,6 +11,8 @@ attributes of objects.
 
 import copy
 import functools
+import operator
+from collections.abc import Callable, Sequence
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -20,9 +23,11 @@ _LIBRARIES = {"annealz", "equinox", "jax", "jaxlib", "numpy", "numpyro", "pymc",
 _JITTED = type(jax.jit(lambda: None))
 _PLAIN = str | bytes | bool | int | float | complex | type | ModuleType | jax.Array | np.generic
 
+_Rebuild = Callable[[Sequence[Any]], Any]
+
 
 def with_own_arrays(function: Any) -> Any:
-    """The same function, of copies of its arrays; itself where it reads none."""
+    """Return the same function, of copies of its arrays; itself where it reads none."""
     return _Copier().copied(function)
 
 
@@ -45,75 +50,64 @@ class _Copier:
     def _new(self, thing: Any) -> Any:
         if isinstance(thing, np.ndarray):
             return thing.copy()
-        if isinstance(thing, FunctionType):
-            return self._function(thing)
-        if isinstance(thing, _JITTED):
-            wrapped = getattr(thing, "__wrapped__", None)
-            inner = self.copied(wrapped)
-            return thing if inner is wrapped else inner
-        if isinstance(thing, functools.partial):
-            before = (thing.func, thing.args, thing.keywords)
-            after = [self.copied(part) for part in before]
-            if _are_same(after, before):
-                return thing
-            return type(thing)(after[0], *after[1], **after[2])
-        if isinstance(thing, MethodType):
-            owner = self.copied(thing.__self__)
-            return thing if owner is thing.__self__ else MethodType(thing.__func__, owner)
-        if type(thing) in (list, tuple, set):
-            items = [self.copied(item) for item in thing]
-            return thing if _are_same(items, thing) else type(thing)(items)
-        if type(thing) is dict:
-            values = {key: self.copied(value) for key, value in thing.items()}
-            return thing if _are_same(values.values(), thing.values()) else values
-        return self._object(thing)
+        old, rebuild = _parts(thing)
+        new = [self.copied(part) for part in old]
+        return thing if all(map(operator.is_, new, old)) else rebuild(new)
 
-    def _object(self, thing: Any) -> Any:
-        before = getattr(thing, "__dict__", None)
-        if not before:
-            return thing
-        after = {name: self.copied(value) for name, value in before.items()}
-        changed = {name: value for name, value in after.items() if value is not before[name]}
-        if not changed:
-            return thing
-        try:
-            new = copy.copy(thing)
-            for name, value in changed.items():
+
+def _parts(thing: Any) -> tuple[Sequence[Any], _Rebuild]:
+    """Return what a thing consists of, and what makes it of other parts."""
+    if isinstance(thing, FunctionType):
+        return _parts_of_function(thing)
+    if isinstance(thing, _JITTED):
+        wrapped = getattr(thing, "__wrapped__", None)
+        return [wrapped], lambda new: new[0]
+    if isinstance(thing, functools.partial):
+        kind = type(thing)
+        return [thing.func, thing.args, thing.keywords], lambda new: kind(new[0], *new[1], **new[2])
+    if isinstance(thing, MethodType):
+        return [thing.__self__], lambda new: MethodType(thing.__func__, new[0])
+    if type(thing) in (list, tuple, set):
+        return list(thing), type(thing)
+    if type(thing) is dict:
+        return list(thing.values()), lambda new: dict(zip(thing, new, strict=True))
+    held = getattr(thing, "__dict__", None) or {}
+    return list(held.values()), lambda new: _with_attributes(
+        thing, dict(zip(held, new, strict=True))
+    )
+
+
+def _parts_of_function(function: FunctionType) -> tuple[Sequence[Any], _Rebuild]:
+    cells, there = function.__closure__ or (), function.__globals__
+    contents = [_content(cell) for cell in cells]
+    is_users = (function.__module__ or "").partition(".")[0] not in _LIBRARIES
+    read = {name: there[name] for name in _names(function.__code__) if is_users and name in there}
+
+    def rebuild(new: Sequence[Any]) -> FunctionType:
+        inside, defaults, keywords, globals_ = new
+        closure = tuple(
+            cell if one is other else CellType(one)
+            for cell, one, other in zip(cells, inside, contents, strict=True)
+        )
+        where = there if globals_ is read else {**there, **globals_}
+        made = FunctionType(function.__code__, where, function.__name__, defaults, closure)
+        made.__kwdefaults__ = keywords
+        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+        return made
+
+    return [contents, function.__defaults__, function.__kwdefaults__, read], rebuild
+
+
+def _with_attributes(thing: Any, attributes: dict[str, Any]) -> Any:
+    """Return a copy with these attributes, or itself where it cannot have them."""
+    try:
+        new = copy.copy(thing)
+        for name, value in attributes.items():
+            if value is not thing.__dict__[name]:
                 object.__setattr__(new, name, value)
-        except (AttributeError, TypeError):
-            return thing
-        return new
-
-    def _function(self, function: FunctionType) -> FunctionType:
-        cells = function.__closure__ or ()
-        contents = [_content(cell) for cell in cells]
-        inside = [self.copied(content) for content in contents]
-        defaults, keywords = (
-            self.copied(function.__defaults__),
-            self.copied(function.__kwdefaults__),
-        )
-        there = function.__globals__
-        read = {}
-        if (function.__module__ or "").partition(".")[0] not in _LIBRARIES:
-            read = {name: there[name] for name in _names(function.__code__) if name in there}
-        found = {name: self.copied(value) for name, value in read.items()}
-        changed = {name: value for name, value in found.items() if value is not read[name]}
-        is_same = defaults is function.__defaults__ and keywords is function.__kwdefaults__
-        if not changed and is_same and _are_same(inside, contents):
-            return function
-        new = FunctionType(
-            function.__code__,
-            {**there, **changed} if changed else there,
-            function.__name__,
-            defaults,
-            tuple(
-                cell if one is other else CellType(one)
-                for cell, one, other in zip(cells, inside, contents, strict=True)
-            ),
-        )
-        new.__kwdefaults__ = keywords
-        new.__qualname__, new.__module__ = function.__qualname__, function.__module__
-        return new
+    except (AttributeError, TypeError):
+        return thing
+    return new
 
 
 def _content(cell: CellType) -> Any:
@@ -124,10 +118,6 @@ def _content(cell: CellType) -> Any:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Names of globals that a function and those inside it may read."""
+    """Return the names of globals that a function and those inside it may read."""
     inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*inner)
-
-
-def _are_same(new: Any, old: Any) -> bool:
-    return all(one is other for one, other in zip(new, old, strict=True))

@@ -124,7 +124,7 @@ def numbers_computed(function: Callable[..., Any], dim: int) -> float:
 def _count(program: Any) -> float:
     total = 0.0
     for line in program.eqns:
-        inside = [part for value in line.params.values() for part in programs_in(value)]
+        inside = [getattr(part, "jaxpr", part) for part in programs_in(line)]
         turns = line.params.get("length", math.inf if line.primitive.name == "while" else 1)
         total += turns * sum(map(_count, inside))
         size = sum(math.prod(getattr(out.aval, "shape", ())) for out in line.outvars)
@@ -135,12 +135,14 @@ def _count(program: Any) -> float:
     return total
 
 
-def programs_in(value: Any) -> list[Any]:
-    """Return the programs within a parameter of an equation."""
-    if isinstance(value, tuple | list):
-        return [part for one in value for part in programs_in(one)]
-    value = getattr(value, "jaxpr", value)
-    return [value] if hasattr(value, "eqns") else []
+def programs_in(line: Any) -> list[Any]:
+    """Return the programs inside of one line of a program."""
+    parts = jax.tree.leaves(list(line.params.values()), is_leaf=_is_program)
+    return [part for part in parts if _is_program(part)]
+
+
+def _is_program(part: Any) -> bool:
+    return hasattr(part, "eqns") or hasattr(part, "jaxpr")
 
 
 class Recent:

@@ -23,10 +23,14 @@ Systematic resampling: with one uniform u, draw j is the chain that holds the po
 that than one.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.special import ndtri
 
 from annealz.core.numerics import log_sum
+
+_MAX_NUMBERS = 2_000_000  # in memory at once
 
 
 def log_mean(log_weights: np.ndarray) -> float:
@@ -81,11 +85,9 @@ def bootstrap_interval(
     weights = np.exp(log_weights - log_weights.max())
     centre, std_err = np.log(weights.mean()), delta_std_err(log_weights)
     generator = np.random.default_rng(seed)
-    rows = max(1, 2_000_000 // weights.size)
     ratios = []
-    for start in range(0, num_resamples, rows):
-        shape = (min(rows, num_resamples - start), weights.size)
-        drawn = weights[generator.integers(weights.size, size=shape)]
+    for count in batches(num_resamples, weights.size):
+        drawn = weights[generator.integers(weights.size, size=(count, weights.size))]
         means = drawn.mean(-1)
         errors = drawn.std(-1) / means / np.sqrt(weights.size)
         varied = errors > 0  # a resample of one value says nothing about the spread
@@ -96,6 +98,13 @@ def bootstrap_interval(
     low, high = np.quantile(pooled, [(1 - level) / 2, (1 + level) / 2])
     centre += log_weights.max()
     return float(centre - high * std_err), float(centre - low * max(std_err, upper_std_err))
+
+
+def batches(num_rows: int, length: int) -> Iterator[int]:
+    """Yield how many rows of this length to hold in memory at once, until these are all."""
+    most = max(1, _MAX_NUMBERS // length)
+    for start in range(0, num_rows, most):
+        yield min(most, num_rows - start)
 
 
 def resample(

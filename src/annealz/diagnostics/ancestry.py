@@ -48,10 +48,11 @@ import dataclasses
 import numpy as np
 from scipy.special import fdtri, log_expit
 
+from annealz.core.weights import batches
+
 _MAX_CORRELATION = 0.25  # of its upper limit
 _MIN_ANCESTORS = 10
 _LEVEL = 0.95  # one-sided
-_ELEMENTS = 2_000_000  # of resampled counts held at once
 _NUM_POINTS, _NUM_PASSES = 65, 12
 
 
@@ -114,9 +115,8 @@ def related_std_err(
     """S.d. of BAR over resamples of forward chains with their descendants; infinite if unknown."""
     forward = np.asarray(forward, np.float64)
     generator, found = np.random.default_rng(seed), []
-    rows, shares = max(1, _ELEMENTS // forward.size), np.full(forward.size, 1 / forward.size)
-    for start in range(0, num_resamples, rows):
-        size = min(rows, num_resamples - start)
+    shares = np.full(forward.size, 1 / forward.size)
+    for size in batches(num_resamples, forward.size):
         counts = generator.multinomial(forward.size, shares, size=size)
         found.append(related_bar(forward, reverse, ancestors, counts))
     roots = np.concatenate(found)

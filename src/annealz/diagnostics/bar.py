@@ -64,7 +64,7 @@ def bar(forward: np.ndarray, reverse: np.ndarray) -> Bar:
     """log Z_B / Z_A from the work of forward and of reverse chains, which need not be as many."""
     forward, reverse = _checked("forward", forward), _checked("reverse", reverse)
     pooled, centre = _pooled(forward, reverse)
-    x = _root(pooled[None], reverse.size)[0]
+    x = _root(pooled, reverse.size)
     distance = pooled - x
     fermi, rest = expit(distance), expit(-distance)
     information, expected = (fermi * rest).sum(), 1 / (1 / forward.size + 1 / reverse.size)
@@ -82,18 +82,16 @@ def bar(forward: np.ndarray, reverse: np.ndarray) -> Bar:
     )
 
 
-def _root(pooled: np.ndarray, num_reverse: int) -> np.ndarray:
-    """(rows,): x at which the sigmoids of every row of work sum to num_reverse."""
-    margin = 1 + abs(np.log(pooled.shape[1] / num_reverse - 1))
-    bracket = pooled.min(1) - margin, pooled.max(1) + margin
-    rows = np.arange(pooled.shape[0])
-
-    def tilt(x, row):
-        return _tilt(pooled[row], x[..., None], num_reverse)
-
+def _root(pooled: np.ndarray, num_reverse: int) -> float:
+    """Return x at which the sigmoids of the work sum to num_reverse."""
     from scipy.optimize import elementwise  # a third of a second
 
-    found = elementwise.find_root(tilt, bracket, args=(rows,), tolerances={"xatol": _TOLERANCE})
+    margin = 1 + abs(np.log(pooled.size / num_reverse - 1))
+    found = elementwise.find_root(
+        lambda x: _tilt(pooled, x[..., None], num_reverse),
+        (pooled.min() - margin, pooled.max() + margin),
+        tolerances={"xatol": _TOLERANCE},
+    )
     return found.x
 
 

@@ -36,7 +36,7 @@ import dataclasses
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from annealz.core.weights import effective_sample_size, foretold_sample_size, log_mean
+from annealz.core.weights import batches, effective_sample_size, foretold_sample_size, log_mean
 from annealz.diagnostics.diagnostics import pareto_k
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
 from annealz.diagnostics.status import Found, check_level
@@ -46,7 +46,6 @@ _MIN_CHAINS = 25
 _MAX_K = 0.7
 _MIN_DELTA_ESS = 1000
 _NUM_RESAMPLES = 999
-_AT_A_TIME = 2_000_000  # counts of resamples
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +95,8 @@ class EntropyJudgement(Found):
         g = self.log_densities - self.mean
         table = np.stack([w, w * g, w**2, w**2 * g, w**2 * g**2], 1)
         generator = np.random.default_rng(0)
-        rows, found = max(1, _AT_A_TIME // size), []
-        for start in range(0, _NUM_RESAMPLES, rows):
-            count = min(rows, _NUM_RESAMPLES - start)
+        found = []
+        for count in batches(_NUM_RESAMPLES, size):
             chosen = generator.integers(size, size=(count, size)) + size * np.arange(count)[:, None]
             drawn = np.bincount(chosen.ravel(), minlength=count * size).reshape(count, size)
             mean_w, mean_wg, w2, w2g, w2g2 = (drawn @ table / size).T

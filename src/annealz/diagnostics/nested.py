@@ -12,15 +12,44 @@ zero, die together before any is born above them. Runs are merged by putting the
 points of several runs add up.
 
 What this error leaves out: walks that are too short, and modes whose share of the live points drifts. Both
-differ between independent runs, so the runs are compared, and the error is enlarged where they differ
-beyond it.
+differ between independent runs.
+
+Can the estimate be trusted? Independent runs are compared.
+
+With log Z_r of R runs and the simulated error s_r of each, and m their weighted mean,
+
+    Q = sum_r (log Z_r - m)^2 / s_r^2        chi-squared, R - 1 degrees of freedom
+
+if the runs differ in nothing but the chances of their volumes. The error of the merged runs is enlarged by
+sqrt(Q / median of chi-squared) where that is above 1. Fatal are
+
+    disagreement    Q beyond 0.99 of chance, so that 1 % of good estimates are called unreliable
+    peaks           found uphill that no point came near: higher by more than 1 + dim / 2 nats, where live
+                    points of a quadratic top come within dim / 2
+    limits          a run that ended at a limit of evaluations, or of what float32 can resolve
+    slices          that found no point, more than one in 1,000
+    NaN             at any position
+
+What all runs lack shows nowhere: a mode that no live point has found, walks that are too short for all.
 """
 
 import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import chdtri
 
-_BLOCK = 2_000_000  # numbers in memory at once
+from annealz.core.weights import batches
+from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
+from annealz.diagnostics.status import Found
+
+if TYPE_CHECKING:
+    from annealz.methods.nested.result import NestedRun
+
+_LEVEL = 0.99
+_MOST_FAILED = 1e-3  # of all slices
+_EVENTS = ("births", "deaths")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,15 +67,7 @@ class Volumes:
 
 
 def count_live(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:
-    """n_i of deaths in ascending order; births are NaN for draws from the prior.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from annealz.diagnostics.nested import count_live
-    >>> count_live(np.array([np.nan, np.nan, 1.0]), np.array([1.0, 2.0, 3.0]))
-    array([2, 2, 1])
-    """
+    """n_i of deaths in ascending order; births are NaN for draws from the prior."""
     is_first = np.isnan(births)
     later = np.sort(births[~is_first])
     born = is_first.sum() + np.searchsorted(later, deaths, side="left")
@@ -56,26 +77,13 @@ def count_live(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:
 def nested_sum(
     births: np.ndarray, deaths: np.ndarray, *, seed: int = 0, num_simulations: int = 500
 ) -> Volumes:
-    """log Z of the points with these likelihoods at birth and death.
-
-    Examples
-    --------
-    A likelihood of one everywhere:
-
-    >>> import numpy as np
-    >>> from annealz.diagnostics.nested import nested_sum
-    >>> found = nested_sum(np.full(100, np.nan), np.zeros(100))
-    >>> abs(found.log_z) < 0.02, round(found.information, 2)
-    (True, 0.0)
-    """
+    """log Z of the points with these likelihoods at birth and death."""
     order = np.argsort(deaths, kind="stable")
     log_l = deaths[order]
     live = count_live(births, log_l)
     generator = np.random.default_rng(seed)
-    size = max(1, min(num_simulations, _BLOCK // log_l.size))
     sums, weights = [], np.zeros(log_l.size)
-    for first in range(0, num_simulations, size):
-        count = min(size, num_simulations - first)
+    for count in batches(num_simulations, log_l.size):
         shrinks = generator.standard_exponential((count, log_l.size)) / live
         log_w = _log_widths(-np.cumsum(shrinks, axis=1)) + log_l
         peak = log_w.max(axis=1, keepdims=True)
@@ -100,3 +108,89 @@ def _log_widths(log_x: np.ndarray) -> np.ndarray:
     before = np.concatenate([np.zeros((len(log_x), 1)), log_x[:, :-1]], axis=1)
     after = np.concatenate([log_x[:, 1:], np.full((len(log_x), 1), -np.inf)], axis=1)
     return before + np.log(-np.expm1(after - before)) - np.log(2)
+
+
+@dataclasses.dataclass(frozen=True)
+class NestedJudgement(Found):
+    """The runs together, each by itself, and what speaks against them."""
+
+    merged: Volumes
+    each: tuple[Volumes, ...]
+    std_err: float
+    """Of the merged log Z, enlarged where the runs differ beyond their own errors."""
+    findings: Findings
+
+
+def judge_nested(
+    runs: "Sequence[NestedRun]", *, seed: int = 0, num_inner_steps: int, limit: int | None = None
+) -> NestedJudgement:
+    """log Z of the runs together; `limit` is that of evaluations, which remedies name."""
+    each = tuple(nested_sum(one.births, one.deaths, seed=seed) for one in runs)
+    births, deaths = (np.concatenate([getattr(one, name) for one in runs]) for name in _EVENTS)
+    merged = nested_sum(births, deaths, seed=seed) if len(runs) > 1 else each[0]
+    excess = _excess(each)
+    found = []
+    if excess > _limit(len(runs), _LEVEL):
+        more = Remedy(
+            num_live=2 * sum(one.num_live for one in runs), num_inner_steps=2 * num_inner_steps
+        )
+        found.append(Finding.of(Kind.RUNS_DISAGREE, more, **_gap(each)))
+    found += _of_endings(runs, merged, limit) + _of_walks(runs)
+    return NestedJudgement(
+        merged=merged,
+        each=each,
+        std_err=merged.std_err * float(np.sqrt(max(excess / _limit(len(runs), 0.5), 1.0))),
+        findings=by_kind(found),
+    )
+
+
+def _excess(each: Sequence[Volumes]) -> float:
+    """Q."""
+    values = np.array([one.log_z for one in each])
+    weights = np.array([one.std_err for one in each]) ** -2.0
+    mean = (weights * values).sum() / weights.sum()
+    return float((weights * (values - mean) ** 2).sum())
+
+
+def _limit(num_runs: int, level: float) -> float:
+    """The quantile of Q; infinite for one run, which has nothing to differ from."""
+    return float(chdtri(num_runs - 1, 1 - level)) if num_runs > 1 else np.inf
+
+
+def _gap(each: Sequence[Volumes]) -> dict[str, float]:
+    """The two runs that differ most, and the error of their difference."""
+    low, high = min(each, key=lambda one: one.log_z), max(each, key=lambda one: one.log_z)
+    return {
+        "spread": high.log_z - low.log_z,
+        "size": len(each),
+        "error": float(np.hypot(low.std_err, high.std_err)),
+    }
+
+
+def _of_endings(runs: "Sequence[NestedRun]", merged: Volumes, limit: int | None) -> list[Finding]:
+    """Runs that did not come to their end."""
+    found, endings = [], {one.ending.name for one in runs}
+    gaps = [one.top - one.deaths.max() for one in runs if one.ending.name == "DONE"]
+    if max(gaps, default=0.0) > 1 + runs[0].x.shape[1] / 2:
+        more = Remedy(num_live=2 * sum(one.num_live for one in runs))
+        found.append(Finding.of(Kind.UNREACHED_PEAK, more, gap=float(max(gaps))))
+    if "OUT_OF_EVALUATIONS" in endings:
+        share = max(one.share_left for one in runs)
+        found.append(Finding.of(Kind.OUT_OF_EVALUATIONS, limit=limit or 0, share=share))
+    if "UNRESOLVED" in endings:
+        found.append(Finding.of(Kind.STILL_RISING, shrinkage=-float(merged.log_volumes.min())))
+    return found
+
+
+def _of_walks(runs: "Sequence[NestedRun]") -> list[Finding]:
+    """Slices that found nothing, and NaN."""
+    found = []
+    failed, size = (
+        sum(getattr(one, name) for one in runs) for name in ("num_failed", "num_slices")
+    )
+    if failed > _MOST_FAILED * size:
+        found.append(Finding.of(Kind.FAILED_SLICES, failed=failed, size=size))
+    nans = sum(one.num_nan for one in runs)
+    if nans:
+        found.append(Finding.of(Kind.NAN_LIKELIHOOD, size=nans))
+    return found

@@ -1,8 +1,15 @@
 """Can a pair of forward and reverse runs be trusted?
 
-BAR joins them (`bar.py`), the means of their work bound the truth (`sandwich.py`). With exact
-reverse draws the pair sees what forward weights cannot: a mode that no forward chain reached comes
-with the draws, as reverse work far above all forward work. What is asked for:
+BAR joins them (`bar.py`), and the means of their work bound the truth:
+
+    E_F[W] <= log Z_B / Z_A <= E_R[W],     gap = E_R[W] - E_F[W] >= 0
+
+by Jensen's inequality on either side. The bounds are of expectations: each mean has a standard error. The
+gap is the sum of two relative entropies (Grosse, Ancha & Roy 2016), about Var[W] for slow annealing. A gap
+that is negative beyond its noise cannot be, unless the reverse draws are not from the target.
+
+With exact reverse draws the pair sees what forward weights cannot: a mode that no forward chain reached
+comes with the draws, as reverse work far above all forward work. What is asked for:
 
     10 chains per side          at 10 the interval still covered in 0.93 and more (17 laws of work)
     5 effective chains per side fewer, and nothing in the work confirms the error: the robust error
@@ -50,13 +57,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from annealz.core.text import interval_text, with_error
+from annealz.core.numerics import interval_text, with_error
 from annealz.core.weights import delta_std_err, log_mean
 from annealz.diagnostics.ancestry import Kinship, kinship, related_std_err
 from annealz.diagnostics.bar import Bar, bar
 from annealz.diagnostics.diagnostics import Judgement, judge
 from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
-from annealz.diagnostics.sandwich import Sandwich, sandwich
 from annealz.diagnostics.sheet import Sheet, Shown
 from annealz.diagnostics.status import Found, Status, check_level, status_of
 
@@ -65,6 +71,36 @@ _MIN_EFFECTIVE = 5
 _MAX_Z = 4
 _MAX_VARIANCE = 1000
 _REACH = 7  # nats beyond log N_F: one run in 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Sandwich:
+    """Lower and upper bound of log Z_B / Z_A in expectation, with their standard errors."""
+
+    lower: float
+    lower_std_err: float
+    upper: float
+    upper_std_err: float
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.lower
+
+    @property
+    def gap_std_err(self) -> float:
+        return float(np.hypot(self.lower_std_err, self.upper_std_err))
+
+
+def sandwich(forward: np.ndarray, reverse: np.ndarray) -> Sandwich:
+    """Means of the work of forward and of reverse chains."""
+    return Sandwich(*_mean(forward), *_mean(reverse))
+
+
+def _mean(work) -> tuple[float, float]:
+    """Mean and its standard error; infinite for one chain."""
+    work = np.asarray(work, np.float64)
+    std_err = work.std(ddof=1) / np.sqrt(work.size) if work.size > 1 else np.inf
+    return float(work.mean()), float(std_err)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -83,10 +119,8 @@ class TwoSided(Found, Shown):
     ('ok', ())
     >>> estimate.log_z == estimate.run.log_z0 + sides.log_ratio, estimate.std_err > sides.std_err
     (True, True)
-    >>> sides.lower < sides.upper, abs(sides.upper - sides.lower - sides.gap) < 1e-6
+    >>> sides.lower < sides.upper, 0 < sides.overlap <= 1
     (True, True)
-    >>> 0 < sides.overlap <= 1
-    True
     """
 
     bar: Bar

@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from annealz.core import devices
-from annealz.core.pace import Pace
+from annealz.core.interrupts import Pace
 from annealz.engine.blocks import cut, on_one
 from annealz.engine.checkpoint import RunState, Saver
 from annealz.engine.cluster import ClusterBlocks, LostCluster, current_cluster

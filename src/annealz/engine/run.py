@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from annealz.core.cost import Cost
-from annealz.core.text import with_error
+from annealz.core.numerics import with_error
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.islands import judge_islands
 from annealz.diagnostics.sheet import Sheet, Shown, data_frame

@@ -3,19 +3,18 @@
 An archive is an ordinary `np.savez` file with two more members, both uint8: `checksum`, the SHA-256 of
 every other member (name, dtype, shape, bytes), and `meta`, the JSON record.
 
-What the directory of an npz file and the headers of its arrays declare is compared with the free memory
-before anything is unpacked.
+What the directory of an npz file declares is compared with the free memory before anything is unpacked, and
+no more than that is unpacked, whatever the headers of its arrays say.
 """
 
 import hashlib
 import io
 import json
-import math
 import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -26,12 +25,6 @@ from annealz.io.reading import Budget, Refusal, open_regular, parse_json, shown,
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack a piece without a bound
 _LONGEST_READ = 4 * 2**20  # the directory of 50,000 members
-_LONGEST_HEADER = 2**16
-_HEADERS = {
-    (1, 0): npy.read_array_header_1_0,
-    (2, 0): npy.read_array_header_2_0,
-    (3, 0): npy.read_array_header_2_0,
-}
 
 
 def save_archive(path: str | Path, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
@@ -54,23 +47,22 @@ def pack_archive(arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> bytes:
 
 
 def load_archive(
-    path: str | Path, *, need_checksum: bool = True, item_size: int = 1
+    path: str | Path, *, need_checksum: bool = True
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the record of an archive.
 
     A ValueError names the file and says whether it is missing, empty, truncated, altered, pickled, too
-    large or no archive at all. Without `need_checksum` a plain `np.savez` file is accepted. A value counts
-    as `item_size` bytes at least.
+    large or no archive at all. Without `need_checksum` a plain `np.savez` file is accepted.
     """
     path = Path(path)
     with open_regular(path) as file:
-        budget, head = Budget(path), file.read(64)
+        head = file.read(64)
         if not head:
             raise ValueError(f"{path} is empty.")
         if head[:4] not in _ZIP:
             kind = "a pickle, which is never loaded" if head[:1] == b"\x80" else "not an npz file"
             raise ValueError(f"{path} is {kind}: save the arrays with np.savez.")
-        members = _members(file, budget, item_size)
+        members = _members(file, path)
     checksum = members.pop("checksum", None)
     if checksum is None and b"checksum.npy" in head:  # its directory does not list all members
         raise ValueError(f"{path} was altered or damaged: its checksum cannot be read.")
@@ -81,11 +73,11 @@ def load_archive(
     return members, _record(members.pop("meta", None), path)
 
 
-def load_npy(path: str | Path, name: str = "its array", item_size: int = 1) -> np.ndarray:
+def load_npy(path: str | Path, name: str = "its array") -> np.ndarray:
     """Return the array of an npy file."""
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        return _read_npy(file, size, name, Budget(path), item_size)
+        Budget(path).take(name, (os.fstat(file.fileno()).st_size,), 1)
+        return _read_npy(file, name, path)
 
 
 def real_numbers(
@@ -118,60 +110,49 @@ def real_numbers(
         return array.astype(array.dtype.newbyteorder("=") if array.itemsize <= 8 else np.float64)
 
 
-def _members(file: BinaryIO, budget: Budget, item_size: int) -> dict[str, np.ndarray]:
+def _members(file: BinaryIO, path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an npz file by name."""
-    found: dict[str, np.ndarray] = {}
+    budget, members = Budget(path), {}
     try:
         with zipfile.ZipFile(cast(BinaryIO, _Pieces(file))) as zipped:
-            members = zipped.infolist()
-            for member in members:
-                budget.unpack(member.file_size)
-            for member in members:
+            for member in zipped.infolist():
                 name = member.filename.removesuffix(".npy")
                 if name == member.filename or member.compress_type not in _METHODS:
                     raise Refusal(
-                        f"{budget.path} holds {shown(name)}, which is not an array as np.savez writes it: "
-                        "it is damaged or not an npz file."
+                        f"{path} holds {shown(name)}, which is not an array as np.savez writes it: it is "
+                        "damaged or not an npz file."
                     )
-                if name in found:
-                    raise Refusal(f"{budget.path} is damaged: it holds {shown(name)} twice.")
-                size = 1 if name in ("meta", "checksum") else item_size
+                if name in members:
+                    raise Refusal(f"{path} is damaged: it holds {shown(name)} twice.")
+                budget.take(name, (member.file_size,), 1)
+                members[name] = member
+            for name, member in members.items():
                 with zipped.open(member) as opened:
-                    found[name] = _read_npy(
-                        cast(BinaryIO, opened), member.file_size, name, budget, size
-                    )
+                    members[name] = _read_npy(opened, name, path)
     except Refusal:
         raise
     except Exception as error:  # zipfile raises whatever a damaged directory leads to
-        raise ValueError(f"{budget.path} is truncated or damaged: {told(error)}.") from error
-    return found
+        raise ValueError(f"{path} is truncated or damaged: {told(error)}.") from error
+    return members
 
 
-def _read_npy(
-    file: BinaryIO, size: int, name: str, budget: Budget, item_size: int = 1
-) -> np.ndarray:
-    """Return the array of an open file of `size` bytes, which must hold it and nothing else."""
-    where = f"{budget.path} is truncated or damaged: {shown(name)}"
-    head = io.BytesIO(file.read(_LONGEST_HEADER))
+def _read_npy(file: IO[bytes], name: str, path: str | Path) -> np.ndarray:
+    """Return the array of an open file, which must hold it and nothing else."""
+    where = f"{path} is truncated or damaged: {shown(name)}"
     try:
-        shape, _, dtype = _HEADERS[npy.read_magic(head)](head)
-    except Exception as error:  # the parser of Python's own syntax raises whatever its parts raise
-        raise Refusal(f"{where} has a header that cannot be read.") from error
-    if dtype.hasobject:
-        raise Refusal(
-            f"{budget.path} holds pickled objects, which are never loaded: save plain arrays with np.savez."
-        )
-    budget.take(name, shape, max(dtype.itemsize, item_size))
-    declared = math.prod(shape) * dtype.itemsize
-    if head.tell() + declared != size:
-        raise Refusal(
-            f"{where} declares {shown(declared)} bytes and holds {max(size - head.tell(), 0)}."
-        )
-    file.seek(0)
-    try:
-        return npy.read_array(file, allow_pickle=False)
-    except Exception as error:  # of NumPy, zipfile or zlib
+        array = npy.read_array(file, allow_pickle=False)
+    except (
+        Exception
+    ) as error:  # of NumPy, zipfile or zlib, or of what Python's syntax is parsed with
+        if "Object arrays" in str(error):
+            raise Refusal(
+                f"{path} holds pickled objects, which are never loaded: save plain arrays with np.savez."
+            ) from error
         raise Refusal(f"{where} cannot be read: {told(error)}.") from error
+    if file.read(1):
+        raise Refusal(f"{where} is followed by other bytes.")
+    Budget(path).take(name, array.shape, array.itemsize)  # items of no size may be any number
+    return array
 
 
 class _Pieces:

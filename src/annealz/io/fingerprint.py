@@ -18,6 +18,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from annealz.core.programs import programs_in
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # NumPy writes it in capitals
 
 
@@ -113,10 +115,5 @@ def _constants(program: Any) -> Iterator[Any]:
         called = getattr(equation.params.get("callback"), "callback_func", None)
         if called is not None:
             yield called
-        for node in jax.tree.leaves(list(equation.params.values()), is_leaf=_is_program):
-            if _is_program(node):
-                yield from _constants(node)
-
-
-def _is_program(node: Any) -> bool:
-    return hasattr(node, "eqns") or hasattr(node, "jaxpr")
+        for inside in programs_in(equation):
+            yield from _constants(inside)

@@ -73,55 +73,24 @@ class FileFormat(Entry):
         return self.accepts is not None and bool(call(self.owner, self.accepts, head))
 
 
+def _own(module: str, name: str, description: str, *suffixes: str, **has: Any) -> FileFormat:
+    """Return the format that a module of annealz reads by its function `load_…` and knows by `is_…`."""
+    where = f"annealz.models.formats.{module}"
+    read, accepts = f"{where}:load_{module}", f"{where}:is_{module}"
+    return FileFormat(name, description, suffixes, read, accepts, **has)
+
+
+_HDF5 = "of rbms, RestrictedBoltzmannMachines.jl, MATLAB 7.3, or plain datasets"
+_NUMPY = "arrays of NumPy, or a model that annealz wrote"
+_POTTS = "a Potts model, as lines of couplings J and fields h"
+_NETWORK = "a Markov or Bayesian network of discrete variables"
 _OWN = (
-    FileFormat(
-        "npz",
-        "arrays of NumPy, or a model that annealz wrote",
-        (".npz",),
-        "annealz.models.formats.npz:load_npz",
-        accepts="annealz.models.formats.npz:is_npz",
-        takes_names=True,
-    ),
-    FileFormat(
-        "MATLAB",
-        "version 4 to 7; later ones are HDF5",
-        (".mat",),
-        "annealz.models.formats.mat:load_mat",
-        accepts="annealz.models.formats.mat:is_mat",
-        takes_names=True,
-    ),
-    FileFormat(
-        "HDF5",
-        "of rbms, RestrictedBoltzmannMachines.jl, MATLAB 7.3, or plain datasets",
-        (".h5", ".hdf5"),
-        "annealz.models.formats.hdf5:load_hdf5",
-        accepts="annealz.models.formats.hdf5:is_hdf5",
-        has_parts=True,
-        takes_names=True,
-    ),
-    FileFormat(
-        "safetensors",
-        "named tensors",
-        (".safetensors",),
-        "annealz.models.formats.safetensors:load_safetensors",
-        accepts="annealz.models.formats.safetensors:is_safetensors",
-        takes_names=True,
-    ),
-    FileFormat(
-        "adabmDCA",
-        "a Potts model, as lines of couplings J and fields h",
-        (".dat",),
-        "annealz.models.formats.adabmdca:load_adabmdca",
-        accepts="annealz.models.formats.adabmdca:is_adabmdca",
-    ),
-    FileFormat(
-        "UAI",
-        "a Markov or Bayesian network of discrete variables",
-        (".uai",),
-        "annealz.models.formats.uai:load_uai",
-        accepts="annealz.models.formats.uai:is_uai",
-        has_parts=True,
-    ),
+    _own("npz", "npz", _NUMPY, ".npz", takes_names=True),
+    _own("mat", "MATLAB", "version 4 to 7; later ones are HDF5", ".mat", takes_names=True),
+    _own("hdf5", "HDF5", _HDF5, ".h5", ".hdf5", has_parts=True, takes_names=True),
+    _own("safetensors", "safetensors", "named tensors", ".safetensors", takes_names=True),
+    _own("adabmdca", "adabmDCA", _POTTS, ".dat"),
+    _own("uai", "UAI", _NETWORK, ".uai", has_parts=True),
 )
 
 

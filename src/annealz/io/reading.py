@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 _SHARE = 2  # of the free memory is for one file: what is read is converted and copied
-_HEADERS = 2**24
 _TEXT_EXPANSION = 64  # bytes of Python's objects per byte of text
 _LONGEST_NAME, _LONGEST_REASON, _MOST_NAMES = 60, 600, 20
 _KINDS = (
@@ -114,7 +113,7 @@ class Budget:
     def __init__(self, path: str | Path):
         self.path = path
         self.limit = available_memory() // _SHARE
-        self.taken = self.unpacked = 0
+        self.taken = 0
 
     def take(self, name: object, shape: Iterable[int], item_size: int) -> int:
         """Return the bytes of an array that is declared so, if they are left."""
@@ -130,15 +129,6 @@ class Budget:
             )
         self.taken += size
         return size
-
-    def unpack(self, size: int) -> None:
-        """Count bytes that a compressed part unpacks to, headers and all; a little more than the arrays."""
-        self.unpacked += size
-        if self.unpacked > self.limit + _HEADERS:
-            raise Refusal(
-                f"{self.path} unpacks to more than half of the free memory, {size_text(self.limit)}: read "
-                "it on a larger machine."
-            )
 
 
 def size_text(size: float) -> str:

@@ -123,7 +123,7 @@ _OWN = (
     ScheduleRule(
         "sm08",
         "500 : 4,000 : 10,000 equal steps on [0, 0.5], [0.5, 0.9] and [0.9, 1]",
-        "annealz.schedules.sm08:sm08",
+        "annealz.schedules.linear:sm08",
         is_compared=True,
     ),
     ScheduleRule(

@@ -62,15 +62,10 @@ FAMILIES = {
 _Plain = str | int | float | bool | None
 
 
-def family_of(thing: Any) -> str | None:
-    """The name of its family, if it is a listed one."""
-    here = f"{type(thing).__module__}:{type(thing).__qualname__}"
-    return next((name for name, where in FAMILIES.items() if where == here), None)
-
-
 def store(thing: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     """Its arrays and its record (family and plain fields), or None where it cannot be stored."""
-    family = family_of(thing)
+    here = f"{type(thing).__module__}:{type(thing).__qualname__}"
+    family = next((name for name, where in FAMILIES.items() if where == here), None)
     if family is None:
         return None
     arrays: dict[str, np.ndarray] = {}

@@ -17,16 +17,27 @@ block Gibbs, the kernel is its own reversal.
 Two binary layers with weights W >= 0 are such a graph, W x y = W/2 [x = y] + W/2 (x + y) - W/2, so that
 J = W/2, and each unit has sum_e J_e more as its field. Where one layer is summed out of the weights, it is
 drawn given the other one, moved with it, and dropped: on the states that are kept this is again reversible.
+
+Connected components of many graphs at once, inside a compiled program.
+
+All graphs have the same units and the same possible edges; each has some of these edges open. Every unit
+points to another one of its component, p, at first to itself. A round
+
+    hooks      p[max(p_i, p_j)] <- min(p_i, p_j)     for every open edge (i, j), the smallest one wins
+    jumps      p <- p[p], twice
+
+until nothing changes. Then p[p] = p and p_i = p_j along every open edge: p is the smallest unit of each
+component. Pointers only decrease, so that this ends; a lattice of 4096 sites takes 7 rounds.
 """
 
 from typing import Self
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from annealz.core.arrays import on_device
-from annealz.core.components import components
 from annealz.core.products import matmul
 from annealz.core.random import Bits
 from annealz.core.units import BernoulliUnits
@@ -143,3 +154,26 @@ def _layer_fields(component, path: AbstractLayerPath | MixtureLayerPath, beta):
         state = state + (1 - beta) * matmul(component, path.base.logits)
         latent = jnp.broadcast_to(latent, (*component.shape[:-1], latent.size))
     return jnp.concatenate([state, latent], axis=-1)
+
+
+def components(
+    is_open: Bool[Array, "graphs edges"], edges: Int[Array, "edges 2"], num_units: int
+) -> Int[Array, "graphs units"]:
+    """Return the smallest unit of the component that a unit belongs to, of every unit of every graph."""
+    num_graphs = is_open.shape[0]
+    first = (jnp.arange(num_graphs, dtype=jnp.int32) * num_units)[:, None]
+    one = (first + edges[:, 0]).ravel()  # all graphs as a single one
+    other = jnp.where(is_open.ravel(), (first + edges[:, 1]).ravel(), one)  # else a loop
+
+    def round_(state):
+        pointers, _ = state
+        at_one, at_other = pointers[one], pointers[other]
+        low, high = jnp.minimum(at_one, at_other), jnp.maximum(at_one, at_other)
+        new = pointers.at[high].min(low)
+        new = new[new]
+        new = new[new]
+        return new, (new != pointers).any()
+
+    itself = jnp.arange(num_graphs * num_units, dtype=jnp.int32)
+    pointers, _ = jax.lax.while_loop(lambda state: state[1], round_, (itself, jnp.array(True)))
+    return pointers.reshape(num_graphs, num_units) - first

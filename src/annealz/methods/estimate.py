@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from annealz.core.cost import Cost
-from annealz.core.text import interval_text, with_error
+from annealz.core.numerics import interval_text, with_error
 from annealz.diagnostics.findings import Findings, Note
 from annealz.diagnostics.sheet import Code, Result, Row, Section, Sheet, Table, record_of
 from annealz.diagnostics.status import Judged, Status, check_level, status_of

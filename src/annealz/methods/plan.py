@@ -11,8 +11,8 @@ import numpy as np
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.cost import Cost
+from annealz.core.devices import versions
 from annealz.core.errors import InputError
-from annealz.core.versions import versions
 from annealz.diagnostics.findings import Finding
 from annealz.io.records import (
     Record,

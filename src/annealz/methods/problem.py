@@ -25,9 +25,9 @@ from annealz.models.formats.load import read_model
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.base_search import BaseSearch
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
-from annealz.schedules.increments import from_increments
 from annealz.schedules.mixing import mixing
 from annealz.schedules.schedule import Schedule
+from annealz.schedules.steps import from_increments
 from annealz.schedules.terrain import Terrain
 
 _DEFAULT_CHAINS = 1000

@@ -19,8 +19,12 @@ from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.survey import survey, survey_knots
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
-from annealz.schedules.choose import DEFAULT_NUM_STEPS, check_num_steps, choose_schedule
-from annealz.schedules.make import make_schedule
+from annealz.schedules.choose import (
+    DEFAULT_NUM_STEPS,
+    check_num_steps,
+    choose_schedule,
+    make_schedule,
+)
 from annealz.schedules.schedule import Schedule
 
 MIXING_SHARE = 0.05  # of all sweeps, for the pilot of mixing

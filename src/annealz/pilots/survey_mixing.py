@@ -27,7 +27,7 @@ from jaxtyping import ArrayLike
 
 from annealz.core.arrays import indices
 from annealz.core.failures import user_errors
-from annealz.core.pace import Pace
+from annealz.core.interrupts import Pace
 from annealz.core.random import Stream
 from annealz.core.weights import log_mean
 from annealz.engine.progress import OnProgress, Progress

@@ -19,9 +19,9 @@ import numpy as np
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.cost import Cost
+from annealz.core.devices import versions
+from annealz.core.numerics import with_error
 from annealz.core.random import derive_seed
-from annealz.core.text import with_error
-from annealz.core.versions import versions
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.findings import Note

@@ -12,7 +12,7 @@ x are the variables of the model:
                       takes, which depends on their units.
 
 Forward chains give it, of a two-sided estimate too. A region of mass 1 / N that chains of a fitted base
-have not seen (`diagnostics/stated.py`) adds about (1 + log N) / N.
+have not seen (`diagnostics/status.py`) adds about (1 + log N) / N.
 """
 
 import dataclasses
@@ -22,13 +22,12 @@ import equinox as eqx
 import numpy as np
 
 from annealz.core.arrays import indices, on_device
+from annealz.core.numerics import interval_text, with_error
 from annealz.core.random import Stream, derive_seed
-from annealz.core.text import interval_text, with_error
 from annealz.diagnostics.entropy import EntropyJudgement, judge_entropy
 from annealz.diagnostics.findings import Findings, Note
 from annealz.diagnostics.sheet import Result, Sheet, record_of
-from annealz.diagnostics.stated import stated_interval, stated_std_err
-from annealz.diagnostics.status import Judged, Status, status_of
+from annealz.diagnostics.status import Judged, Status, stated_interval, stated_std_err, status_of
 from annealz.engine.run import Run
 from annealz.models.abstract import visible_of
 from annealz.models.density import log_densities

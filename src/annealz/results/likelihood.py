@@ -28,7 +28,7 @@ from scipy.special import ndtri
 
 from annealz.api import estimate_log_z
 from annealz.core.errors import InputError
-from annealz.core.text import error_text, interval_text, with_error
+from annealz.core.numerics import error_text, interval_text, with_error
 from annealz.diagnostics.findings import Finding, Kind, Note, Remedy
 from annealz.diagnostics.sheet import Result, Row, Sheet, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status

@@ -27,8 +27,7 @@ import numpy as np
 from scipy.special import expit, ndtri, softmax
 
 from annealz.core.errors import InputError
-from annealz.core.numerics import finite_or_none
-from annealz.core.text import interval_text, with_error
+from annealz.core.numerics import finite_or_none, interval_text, with_error
 from annealz.diagnostics.findings import Doubt, Note
 from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status, check_level

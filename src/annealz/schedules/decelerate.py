@@ -12,8 +12,8 @@ step; neither is followed here.
 
 import numpy as np
 
-from annealz.schedules.increments import LEAST_STEP, from_increments
 from annealz.schedules.schedule import Schedule
+from annealz.schedules.steps import LEAST_STEP, from_increments
 
 
 def check_max_step(max_step: float, num_steps: int) -> None:

@@ -9,8 +9,8 @@ latent layer summed out, dE[U]/dbeta = g + E[dU/dbeta] >= g, and a difference re
 
 import numpy as np
 
-from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
+from annealz.schedules.steps import even_times, from_increments
 from annealz.schedules.terrain import Terrain
 
 _LEAST_SHARE = 1e-3  # of the mean: a segment whose noisy cost is zero or negative still gets steps
@@ -28,8 +28,7 @@ def gms13(terrain: Terrain, num_steps: int) -> Schedule:
     >>> annealz.gms13(terrain, 10).betas.round(3).tolist()
     [0.0, 0.19, 0.325, 0.435, 0.535, 0.62, 0.705, 0.784, 0.856, 0.928, 1.0]
     """
-    if num_steps < 1:
-        raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
+    times = even_times(num_steps)
     knots, mean = terrain.betas, terrain.mean
     if knots[0] > 0:
         knots, mean = np.append(0.0, knots), np.append(mean[0], mean)
@@ -39,7 +38,6 @@ def gms13(terrain: Terrain, num_steps: int) -> Schedule:
     shares = np.sqrt(widths * np.maximum(np.diff(mean), 0))
     shares = np.maximum(shares, _LEAST_SHARE * (shares.sum() or 1.0) * widths)
     clock = np.concatenate([[0], np.cumsum(shares)])
-    betas = np.interp(np.linspace(0, 1, num_steps + 1), clock / clock[-1], knots)
-    spent = {"pilot_sweeps": terrain.sweeps, "pilot_seconds": terrain.seconds}
-    provenance = {**terrain.provenance, **spent}
+    betas = np.interp(times, clock / clock[-1], knots)
+    provenance = {**terrain.provenance, **terrain.spent}
     return from_increments(np.diff(betas), "gms13", provenance, terrain)

@@ -11,10 +11,9 @@ that no stretch depends on that bound alone.
 
 import numpy as np
 
-from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
+from annealz.schedules.steps import cross, even_times, from_increments, normalised
 from annealz.schedules.terrain import Terrain
-from annealz.schedules.time_density import cross, normalised
 
 _EVEN_SHARE = 0.05
 
@@ -32,18 +31,16 @@ def mixing(terrain: Terrain, num_steps: int) -> Schedule:
     >>> annealz.mixing(terrain, 4).betas.round(3).tolist()  # small steps where chains remember
     [0.0, 0.378, 0.667, 0.86, 1.0]
     """
-    if num_steps < 1:
-        raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
+    times = even_times(num_steps)
     grid, friction = terrain.on_grid(with_memory=True)
     is_bound = bool(np.any(terrain.tau_is_bound))
     dwell = normalised(grid, np.sqrt(friction))
     if is_bound:
         dwell = (1 - _EVEN_SHARE) * dwell + _EVEN_SHARE
-    betas = cross(grid, dwell, np.linspace(0, 1, num_steps + 1))
+    betas = cross(grid, dwell, times)
     provenance = {
         **terrain.provenance,
-        "pilot_sweeps": terrain.sweeps,
-        "pilot_seconds": terrain.seconds,
+        **terrain.spent,
         "predicted_variance": float(np.trapezoid(friction / dwell, grid)) / num_steps,
         "tau_is_bound": is_bound,
         "largest_tau": float(np.max(np.asarray(terrain.tau))),

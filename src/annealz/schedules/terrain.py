@@ -86,9 +86,9 @@ class Terrain(Shown):
     def __post_init__(self):
         if self.tau is not None and self.tau_is_bound is None:
             object.__setattr__(self, "tau_is_bound", np.zeros(np.shape(self.tau), bool))
-        for name in self._columns:
+        for name, given in self._columns.items():
             kind = bool if name == "tau_is_bound" else np.float64
-            array = np.array(getattr(self, name), kind)
+            array = np.array(given, kind)
             if array.ndim != 1 or array.size == 0 or array.shape != np.shape(self.betas):
                 raise ValueError(
                     f"terrain {name} must be a vector as long as betas, got shape {array.shape} "
@@ -168,7 +168,7 @@ class Terrain(Shown):
 
     def to_pandas(self):
         """Return a pandas table, one row per beta."""
-        columns = {name: getattr(self, name) for name in self._columns}
+        columns = self._columns
         return data_frame({"beta": columns.pop("betas"), **columns})
 
     @property
@@ -190,15 +190,18 @@ class Terrain(Shown):
         steps = np.diff(betas)
         return float(steps.size * (steps * np.diff(np.interp(betas, grid, areas))).sum())
 
+    @property
+    def spent(self) -> dict[str, Any]:
+        """What the pilot spent, as schedules note it."""
+        return {"pilot_sweeps": self.sweeps, "pilot_seconds": self.seconds}
+
     def pilot_cost(self, kernel: Any) -> Any:
         """Return the cost of the pilot, which moved chains by this kernel."""
         return kernel.cost(self.sweeps, self.provenance.get("starts", 0), self.seconds)
 
     def save(self, path: str | Path) -> None:
         """Write as a checksummed npz archive."""
-        arrays = {name: getattr(self, name) for name in self._columns}
-        meta = {"sweeps": self.sweeps, "seconds": self.seconds, "provenance": self.provenance}
-        save_archive(path, arrays, {"kind": "terrain", **meta})
+        save_archive(path, self._columns, {"kind": "terrain", **self._pilot})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -214,12 +217,7 @@ class Terrain(Shown):
 
     def to_record(self) -> dict[str, Any]:
         """Return JSON values, which keep every bit."""
-        columns = {name: getattr(self, name).tolist() for name in self._columns}
-        return columns | {
-            "sweeps": self.sweeps,
-            "seconds": self.seconds,
-            "provenance": self.provenance,
-        }
+        return {name: array.tolist() for name, array in self._columns.items()} | self._pilot
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
@@ -254,9 +252,15 @@ class Terrain(Shown):
         return plot_tau(self, ax)
 
     @property
-    def _columns(self) -> tuple[str, ...]:
+    def _columns(self) -> dict[str, Any]:
         measured = ("tau", "tau_is_bound") if self.tau is not None else ()
-        return ("betas", "mean", "variance", "ess", *measured)
+        return {
+            name: getattr(self, name) for name in ("betas", "mean", "variance", "ess", *measured)
+        }
+
+    @property
+    def _pilot(self) -> dict[str, Any]:
+        return {"sweeps": self.sweeps, "seconds": self.seconds, "provenance": self.provenance}
 
     def _log_variance(self) -> np.ndarray:
         largest = self.variance.max()

@@ -11,18 +11,28 @@ has the first integral beta' √g(beta) = const, so that the time spent per beta
 which is inverted monotonically. With a speed limit dbeta/dt <= v the optimum is
 m = max(√g / c, 1 / v), c such that ∫ m = 1.
 
-Methods: "quadrature" is this closed form; "fixed_point" is the paper's own iteration
-(`fixed_point.py`), which solves the same equation where it converges.
+Methods: "quadrature" is this closed form; "fixed_point" is the paper's own iteration (DESolve), which
+solves the same equation where it converges. Each iteration puts the last beta(t) into the right-hand side f
+of beta'' = -beta'^2 (log g)'(beta) / 2 and integrates twice,
+
+    beta(t) <- t + F(t) - t F(1),     F(t) = ∫_0^t ∫_0^s f
+
+with (log g)' the numerical derivative of the smoothed log g. The map contracts only while log g
+varies little; where it does not, an error says so, and the quadrature solves the same equation.
 """
+
+from typing import Any
 
 import numpy as np
 
 from annealz.schedules.decelerate import check_max_step, decelerate
-from annealz.schedules.fixed_point import fixed_point
-from annealz.schedules.increments import from_increments
 from annealz.schedules.schedule import Schedule
+from annealz.schedules.steps import clock, cross, even_times, from_increments, normalised
 from annealz.schedules.terrain import Terrain
-from annealz.schedules.time_density import clock, cross, normalised
+
+_NUM_TIMES = 4001  # of the fixed-point iteration
+_MAX_ITERATIONS = 500
+_TOLERANCE = 1e-9
 
 
 def varopt(
@@ -63,17 +73,14 @@ def varopt(
         raise ValueError(f"deceleration must be paper or exact, got {deceleration!r}.")
     if method == "fixed_point" and max_step is not None and deceleration == "exact":
         raise ValueError("deceleration='exact' is a quadrature: it needs method='quadrature'.")
-    if num_steps < 1:
-        raise ValueError(f"num_steps must be at least 1, got {num_steps}.")
+    times = even_times(num_steps)
     if max_step is not None:
         check_max_step(max_step, num_steps)
     smooth = terrain.smoothed(width)
-    times = np.linspace(0, 1, num_steps + 1)
-    provenance = {**smooth.provenance, "method": method, "pilot_sweeps": terrain.sweeps}
-    provenance["pilot_seconds"] = terrain.seconds
+    provenance = {**smooth.provenance, "method": method, **terrain.spent}
     exactly = max_step is not None and deceleration == "exact"
     if method == "fixed_point":
-        betas, report = fixed_point(smooth, times)
+        betas, report = _fixed_point(smooth, times)
         provenance |= report
     else:
         betas = _quadrature(smooth, times, num_steps * max_step if exactly and max_step else None)
@@ -117,3 +124,34 @@ def _limited(dwell: np.ndarray, grid: np.ndarray, speed: float) -> np.ndarray:
 
         high = float(np.asarray(brentq(excess, 0.0, high, xtol=1e-13)))
     return np.maximum(dwell * np.exp(-high), 1 / speed)
+
+
+def _fixed_point(terrain: Terrain, times: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return beta at these times, and the number of iterations with the residual they left."""
+    from scipy.integrate import cumulative_trapezoid  # a third of a second
+
+    grid, g = terrain.on_grid()
+    derivative = np.gradient(np.log(g), grid)
+    t = np.linspace(0, 1, _NUM_TIMES)
+    beta, speed = t, np.ones_like(t)
+    residual, iteration = np.inf, 0
+    for iteration in range(1, _MAX_ITERATIONS + 1):
+        force = -0.5 * speed**2 * np.interp(beta, grid, derivative)
+        first = cumulative_trapezoid(force, t, initial=0)
+        second = cumulative_trapezoid(first, t, initial=0)
+        new = t + second - t * second[-1]
+        speed = 1 + first - second[-1]
+        residual = float(np.abs(new - beta).max())
+        beta = new
+        if not np.isfinite(residual) or np.abs(beta).max() > 1e3:
+            break
+        if residual < _TOLERANCE:
+            if speed.min() <= 0:
+                break
+            return np.interp(times, t, beta), {"iterations": iteration, "residual": residual}
+    spread = float(np.log10(g.max() / g.min()))
+    raise ValueError(
+        f"the fixed-point iteration does not converge on this terrain (g spans {spread:.1f} decades, "
+        f"residual {residual:.1e} after {iteration} iterations): use method='quadrature', which solves "
+        "the same equation."
+    )

@@ -18,6 +18,7 @@ from annealz.core.arrays import on_device
 from annealz.core.errors import InputError
 from annealz.core.random import Stream, derive_seed
 from annealz.io.archive import load_archive, load_npy
+from annealz.io.reading import Budget
 from annealz.io.records import TypedRecord, line, one_of, optional, text
 from annealz.training.fasta import read_fasta as read_fasta
 from annealz.training.mnist import load_mnist as load_mnist
@@ -82,16 +83,17 @@ def read_array(path: str | Path) -> np.ndarray:
         what = f"{path} is a folder: give a file." if path.is_dir() else f"no data file {path}."
         raise ValueError(what)
     if path.suffix == ".npz":
-        arrays, _ = load_archive(path, need_checksum=False, item_size=_ITEM)
+        arrays, _ = load_archive(path, need_checksum=False)
         if len(arrays) != 1:
             raise ValueError(f"{path} holds {len(arrays)} arrays: give a file of one.")
         (array,) = arrays.values()
     elif path.suffix == ".npy":
-        array = load_npy(path, item_size=_ITEM)
+        array = load_npy(path)
     else:
         array = read_idx(path, item_size=_ITEM)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{path} must hold real numbers, got dtype {array.dtype}.")
+    Budget(path).take("its array", array.shape, _ITEM)
     return array
 
 

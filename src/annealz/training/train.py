@@ -34,7 +34,7 @@ from jaxtyping import Array, Float, Integer
 from annealz.bases.bernoulli import smoothed_means
 from annealz.core.arrays import on_device
 from annealz.core.errors import InputError
-from annealz.core.pace import Pace
+from annealz.core.interrupts import Pace
 from annealz.core.random import Stream, derive_seed
 from annealz.engine.checkpoint import RunState, Saver
 from annealz.models.rbm import RBM

@@ -8,8 +8,8 @@ import pytest
 
 from annealz import BernoulliBase, BlockGibbs, GeometricPath, anneal, linear
 from annealz.core import devices
+from annealz.core.devices import versions
 from annealz.core.products import BinaryProduct
-from annealz.core.versions import versions
 from annealz.engine import advance, blocks
 from annealz.testing import random_rbm
 from support.places import ROOT

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annealz.core import pace as module
-from annealz.core.pace import Pace
+from annealz.core import interrupts as module
+from annealz.core.interrupts import Pace
 
 
 @pytest.fixture

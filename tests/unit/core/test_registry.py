@@ -10,7 +10,7 @@ from annealz.io.formats import FORMATS
 from annealz.io.registry import resolve
 from annealz.io.schedules import SCHEDULES, described, has_pilot
 from annealz.models.formats.load import read_model
-from annealz.schedules.make import make_schedule
+from annealz.schedules.choose import make_schedule
 from support.packages import PLUGIN, write_package
 
 OWN = (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from annealz.core.weights import delta_std_err, log_mean
+from annealz.diagnostics.along import log_z_by_chains
 from annealz.diagnostics.bar import bar
-from annealz.diagnostics.convergence import log_z_by_chains
 from annealz.diagnostics.islands import judge_islands
 from annealz.engine.run import Run, Trace
 from annealz.schedules import linear

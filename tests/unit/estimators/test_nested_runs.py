@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from annealz.diagnostics.findings import Kind, Remedy
-from annealz.diagnostics.nested_runs import judge_nested
+from annealz.diagnostics.nested import judge_nested
 from annealz.methods.nested.result import Ending, NestedRun
 
 

@@ -8,7 +8,7 @@ from scipy.stats import norm
 import annealz
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.names import FITTED
-from annealz.diagnostics.stated import ROUNDING, stated_interval, stated_std_err
+from annealz.diagnostics.status import ROUNDING, stated_interval, stated_std_err
 from annealz.testing import random_rbm
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from annealz.diagnostics.findings import Kind
-from annealz.diagnostics.sandwich import sandwich
 from annealz.diagnostics.status import Status
-from annealz.diagnostics.two_sided import judge_two_sided
+from annealz.diagnostics.two_sided import judge_two_sided, sandwich
 from annealz.testing import assert_within_mc_error
 from support.work import gaussian_work
 

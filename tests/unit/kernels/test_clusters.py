@@ -16,9 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
 import annealz
-from annealz.core.components import components
 from annealz.core.random import Stream
-from annealz.kernels.clusters import Clusters
+from annealz.kernels.clusters import Clusters, components
 from annealz.models.abstract import AbstractModel
 from support.families import grid
 

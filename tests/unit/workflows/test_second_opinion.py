@@ -12,8 +12,7 @@ import annealz
 from annealz.core.weights import flattened, log_mean, resample
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.findings import Kind
-from annealz.diagnostics.stated import stated_interval, stated_std_err
-from annealz.diagnostics.status import Status
+from annealz.diagnostics.status import Status, stated_interval, stated_std_err
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.second_opinion import Probe, probed_chains
 from annealz.paths.tempered import ZERO_DENSITY

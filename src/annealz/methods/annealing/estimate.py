@@ -15,16 +15,13 @@ import numpy as np
 
 from annealz.core.cost import Cost
 from annealz.core.names import FITTED
-from annealz.core.numerics import finite_or_none
-from annealz.core.text import with_error
-from annealz.diagnostics.along import Along, log_z_along
-from annealz.diagnostics.convergence import Convergence, log_z_by_chains
+from annealz.core.numerics import finite_or_none, with_error
+from annealz.diagnostics.along import Along, Convergence, log_z_along, log_z_by_chains
 from annealz.diagnostics.diagnostics import Judgement, tail_in_words
 from annealz.diagnostics.findings import Finding, Findings, Kind
 from annealz.diagnostics.islands import IslandJudgement
 from annealz.diagnostics.sheet import Row, Section, Sheet, data_frame, record_of
-from annealz.diagnostics.stated import stated_interval, stated_std_err
-from annealz.diagnostics.status import Status, against_exact
+from annealz.diagnostics.status import Status, against_exact, stated_interval, stated_std_err
 from annealz.diagnostics.two_sided import TwoSided
 from annealz.engine.run import Run, Runs, Trace
 from annealz.methods.annealing.page import MEANINGS, MEANINGS_TWO_SIDED, sections_of
@@ -106,7 +103,7 @@ class Estimate(AbstractEstimate):
 
     @property
     def std_err(self) -> float:
-        """Standard error of `log_z`: of the weights, and what they do not show (`stated.py`)."""
+        """Standard error of `log_z`: of the weights, and what they do not show (`status.py`)."""
         if self._better is not None:
             return stated_std_err(self._better.std_err)
         return self.first_std_err

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annealz.core.text import with_error
+from annealz.core.numerics import with_error
 from annealz.diagnostics.diagnostics import pareto_k_limit
 from annealz.diagnostics.islands import IslandJudgement
 from annealz.diagnostics.sheet import Figure, Part, Section, Table

@@ -97,7 +97,7 @@ class AnnealingRequest(PathRequest):
 
     def __post_init__(self):
         from annealz.diagnostics.along import check_betas
-        from annealz.diagnostics.stated import ROUNDING
+        from annealz.diagnostics.status import ROUNDING
 
         if self.along is not None:
             object.__setattr__(self, "along", check_betas(self.along).tolist())

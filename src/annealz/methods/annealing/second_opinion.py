@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from annealz.core.numerics import with_error
 from annealz.core.random import derive_seed
-from annealz.core.text import with_error
 from annealz.core.weights import flattened, resample
 from annealz.diagnostics.diagnostics import NO_WEIGHT, Judgement
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind

@@ -25,8 +25,7 @@ from annealz.pilots.base_search import PILOT_CHAINS, second_chains
 from annealz.pilots.plan import MIXING_SHARE, named_rule, pilot_cost, plan_schedule
 from annealz.pilots.sizing import Timing, forecast, time_steps
 from annealz.pilots.survey_mixing import survey_mixing
-from annealz.schedules.choose import DEFAULT_NUM_STEPS
-from annealz.schedules.make import make_schedule
+from annealz.schedules.choose import DEFAULT_NUM_STEPS, make_schedule
 from annealz.schedules.schedule import Schedule
 
 _MIN_CHAINS = 250  # that a time limit leaves, before it shortens the chains

@@ -212,7 +212,6 @@ def is_by_rung(path, num_ensembles: int, num_rungs: int) -> bool:
 def _largest(program) -> int:
     """Return the elements of the largest array that a program makes."""
     made = [out for line in program.eqns for out in line.outvars]
-    values = [value for line in program.eqns for value in line.params.values()]
-    inside = [part for value in values for part in programs_in(value)]
+    inside = [getattr(part, "jaxpr", part) for line in program.eqns for part in programs_in(line)]
     sizes = (math.prod(getattr(out.aval, "shape", ())) for out in made)
     return max([0, *sizes, *map(_largest, inside)])

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from annealz.core.cost import Cost
-from annealz.core.text import with_error
+from annealz.core.numerics import with_error
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
-from annealz.diagnostics.stated import stated_interval, stated_std_err
-from annealz.diagnostics.status import against_exact
+from annealz.diagnostics.status import against_exact, stated_interval, stated_std_err
 from annealz.methods.estimate import AbstractEstimate
 from annealz.methods.exchange.result import Exchange
 
@@ -54,7 +53,7 @@ class ExchangeEstimate(AbstractEstimate):
 
     @property
     def std_err(self) -> float:
-        """Standard error of `log_z`: over ensembles, and of the arithmetic (`stated.py`)."""
+        """Standard error of `log_z`: over ensembles, and of the arithmetic (`status.py`)."""
         return stated_std_err(self.exchange.std_err)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:

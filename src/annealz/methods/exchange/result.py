@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from annealz.core.cost import Cost
-from annealz.core.text import with_error
+from annealz.core.numerics import with_error
 from annealz.diagnostics.exchange import judge_exchange
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.sheet import Sheet, Shown, record_of

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from annealz.bases.abstract import AbstractBase
 from annealz.core.errors import InputError
-from annealz.diagnostics.nested_runs import judge_nested
+from annealz.diagnostics.nested import judge_nested
 from annealz.engine.cluster import current_cluster
 from annealz.engine.context import Context
 from annealz.io.records import finite, optional, whole

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from annealz.schedules.schedule import Schedule
+from annealz.schedules.steps import normalised
 from annealz.schedules.terrain import Terrain
-from annealz.schedules.time_density import normalised
 from annealz.views.plots import style
 
 _NUM_BINS = 100
