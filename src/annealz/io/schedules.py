@@ -174,8 +174,6 @@ def _with_number(
 SCHEDULES = _Schedules(
     "annealz.schedules", ScheduleRule, ScheduleRule.noun, {rule.name: rule for rule in _OWN}
 )
-    "annealz.schedules", ScheduleRule, ScheduleRule.noun, {rule.name: rule for rule in _OWN}
-)
 
 
 def has_pilot(name: str) -> bool:
