@@ -78,11 +78,11 @@ def test_a_run_is_cut_off_resumed_and_reported(capsys, model: Path, monkeypatch)
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
-    def shown(_):
+    def shown(*_, **__):
         yield interrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("annealz.cli.run.show_progress", shown)
+        patch.setattr("annealz.views.progress.live_report", shown)
         status, out, err = run(capsys, "estimate", model, *SMALL, "--out", "cut")
     assert (status, out) == (130, "")
     assert "interrupted; resume with: annealz resume cut" in err

@@ -86,7 +86,7 @@ def test_every_example_to_a_file(capsys, name: str):
         values = np.array([float(line.split(",")[1]) for line in lines])
     assert values.shape == (40,)
     assert values.mean() == pytest.approx(json.loads(out)["log_likelihood"], abs=1e-9)
-    assert f"{name}, which exists" in refused(capsys, *command)
+    assert f"{name} exists" in refused(capsys, *command)
     assert run(capsys, *command, "--force")[0] == 0
 
 

@@ -49,10 +49,10 @@ def test_ctrl_c_ends_it_with_one_sentence(capsys, monkeypatch):
             raise KeyboardInterrupt
 
     @contextlib.contextmanager
-    def shown(_):
+    def shown(*_, **__):
         yield interrupt
 
-    monkeypatch.setattr("annealz.cli.run.show_progress", shown)
+    monkeypatch.setattr("annealz.views.progress.live_report", shown)
     status, out, err = run(capsys, *NESTED, *SMALL)
     assert (status, out, err) == (130, "", "annealz: interrupted, and nothing was saved.\n")
 

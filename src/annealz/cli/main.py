@@ -96,10 +96,10 @@ def _problem_of_settings(error: BaseException) -> str | None:
         return "JAX_TRANSFER_GUARD forbids transfers to and from devices, which annealz needs: unset it."
     if "jax" not in sys.modules:
         return None
-    import jax
+    from annealz.core.devices import local_devices
 
     try:
-        jax.devices()
+        local_devices()
     except Exception:
         platforms = os.environ.get("JAX_PLATFORMS")
         return f"JAX has no device to compute on with JAX_PLATFORMS={platforms}: name others, or unset it."

@@ -128,6 +128,10 @@ class Kind(enum.Enum):
         "that chains found all of the mass",
         "give more time; the same again takes less, because compiled programs are kept",
     )
+    FAILED_CHECK = _fatal(
+        "the second opinion could not be computed, so that nothing confirms the estimate: {why}",
+        "look at the log density where the chains of the second base go, or leave the second opinion out",
+    )
     # of islands
     TOO_FEW_ISLANDS = _fatal(
         "islands are too few to diagnose: {size}, at least {needed} are needed",

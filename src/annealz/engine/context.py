@@ -116,18 +116,22 @@ class Context:
             self.place(found.problem.model, getattr(found.request, "num_chains", None))
         return found
 
-    def run(self, name: str, schedule: Schedule, compute: Callable[..., Run]) -> Run:
-        """Return a part of the run: as it is stored, or computed and then stored.
+    def load(self, name: str, schedule: Schedule) -> Run | None:
+        """Return a part of the run that is stored; None where it has yet to be computed."""
+        if self.store is None or not self.store.has(name):
+            return None
+        return Run.from_arrays(*self.store.load(name), schedule)
 
-        `compute` takes the options of `anneal` that say how.
-        """
-        if self.store is not None and self.store.has(name):
-            return Run.from_arrays(*self.store.load(name), schedule)
-        run = compute(
-            chunk_steps=self.chunk_steps,
-            checkpoint=None if self.store is None else self.store.checkpoint(name),
-            checkpoint_seconds=self.checkpoint_seconds,
-        )
+    def how(self, name: str) -> dict[str, Any]:
+        """Return the options of `anneal` that say how a part of the run is computed."""
+        return {
+            "chunk_steps": self.chunk_steps,
+            "checkpoint": None if self.store is None else self.store.checkpoint(name),
+            "checkpoint_seconds": self.checkpoint_seconds,
+        }
+
+    def keep(self, name: str, run: Run) -> Run:
+        """Store a part of the run, and return it."""
         self.save(name, *run.to_arrays())
         return run
 

@@ -260,3 +260,5 @@ class Runs(NamedTuple):
     """Forward, from a second base."""
     probe: Run | None = None
     """From where some of the second ended, in reverse along the first path."""
+    failure: str | None = None
+    """Why the second opinion could not be computed, in a sentence."""

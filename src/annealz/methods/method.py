@@ -49,7 +49,9 @@ class AbstractMethod(abc.ABC):
         """
         kind = self.request_type
         own = kind.__dataclass_fields__
-        for name in arguments.keys() - own.keys():
+        for name in arguments:
+            if name in own:
+                continue
             reason = _refusal(kind.method, name, arguments[name])
             if reason is not None:
                 raise InputError(name, reason, remedy="leave it out")

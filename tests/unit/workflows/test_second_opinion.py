@@ -4,6 +4,7 @@ import dataclasses
 import json
 from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,7 +17,7 @@ from annealz.diagnostics.status import Status, stated_interval, stated_std_err
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.second_opinion import Probe, probed_chains
 from annealz.paths.tempered import ZERO_DENSITY
-from annealz.testing import assert_within_mc_error
+from annealz.testing import assert_within_mc_error, random_rbm
 from support.opinions import AGREES, GOOD, HIGHER, LOWER, opinion, pieces, weights
 from support.systems import EXACT, FERROMAGNET
 
@@ -337,3 +338,37 @@ def test_no_page_shows_it_as_ok(which: str, request):
     assert 'class="status unreliable"' in page
     assert 'class="status ok"' not in page
     assert "✓" not in page
+
+
+def _breaks_far_out(x):
+    """A density whose value is NaN where only chains of a far wider base go."""
+    inside = -0.5 * jnp.sum(x**2)
+    return jnp.where(jnp.sum(jnp.abs(x)) > 14.0, jnp.nan, inside)
+
+
+def test_a_second_opinion_that_fails_is_a_finding_and_the_number_stays(tmp_path):
+    from annealz.methods.annealing import method
+
+    model, options = random_rbm(6, 8), {"num_steps": 40, "num_chains": 100}
+    sound = annealz.estimate_log_z(model, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(method, "run_second", _fails)
+        first = annealz.estimate_log_z(model, out=tmp_path / "run", **options)
+    assert first.log_z == sound.first_log_z
+    assert first.std_err == sound.first_std_err
+    assert first.status is Status.UNRELIABLE
+    assert first.second_opinion is None
+    assert any("the second opinion could not be computed" in words for words in first.messages)
+    assert any("3 of 10 log weights became NaN" in words for words in first.messages)
+    again = annealz.resume(tmp_path / "run")
+    assert (again.log_z, again.messages) == (first.log_z, first.messages)
+
+
+def _fails(*_):
+    raise ValueError("3 of 10 log weights became NaN.")
+
+
+def test_nan_where_only_second_chains_go_does_not_destroy_the_estimate():
+    model = annealz.LogDensity(_breaks_far_out, 2, starts=np.zeros((1, 2)))
+    estimate = annealz.estimate_log_z(model, seed=1)
+    assert_within_mc_error(estimate.first_log_z, np.log(2 * np.pi), estimate.first_std_err)

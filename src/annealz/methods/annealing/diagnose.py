@@ -65,7 +65,9 @@ def _findings(
         yield Finding.of(Kind.EXCHANGE_IS_CHEAPER, predicted=predicted)
     if run.log_weights.max() < ZERO_DENSITY / 2:
         yield Finding.of(Kind.ZERO_WEIGHT)
-    if limit is not None and _is_unconfirmed(plan, runs):
+    if runs.failure is not None:
+        yield Finding.of(Kind.FAILED_CHECK, why=runs.failure.rstrip("."))
+    if limit is not None and runs.failure is None and _is_unconfirmed(plan, runs):
         yield Finding.of(Kind.UNCONFIRMED, limit=limit)
 
 

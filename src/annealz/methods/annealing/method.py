@@ -5,7 +5,6 @@ run takes as many.
 """
 
 import dataclasses
-import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -33,6 +32,7 @@ from annealz.pilots.draws import draw_with_ancestors
 from annealz.pilots.sizing import more_chains
 
 Observe = Mapping[str, Callable | AbstractObserver]
+_FAILURE = "failed-check"  # the part that says why the second opinion could not be computed
 
 
 class Annealing(AbstractMethod):
@@ -49,11 +49,18 @@ class Annealing(AbstractMethod):
         """Anneal forward, in reverse where that is asked for, and from a second base."""
         forward = run_forward(plan, context)
         reverse = run_reverse(plan, context, forward) if plan.request.two_sided else None
-        second = probe = None
-        if plan.second_schedule is not None and plan.has_time_after(forward):
+        if plan.second_schedule is None or not plan.has_time_after(forward):
+            return Runs(forward, reverse)
+        store, second, probe = context.store, None, None
+        if store is not None and store.has(_FAILURE):
+            return Runs(forward, reverse, failure=str(store.load(_FAILURE)[1].get("why", "")))
+        try:
             second = run_second(plan, context, forward)
             if plan.has_time_after(forward, second):
                 probe = run_probe(plan, context, second)
+        except ValueError as error:  # of a check, which leaves the estimate as it is
+            context.save(_FAILURE, {}, {"why": str(error)})
+            return Runs(forward, reverse, failure=str(error))
         return Runs(forward, reverse, second, probe)
 
     def diagnose(self, plan: AnnealingPlan, runs: Runs) -> Estimate:
@@ -68,22 +75,24 @@ def run_forward(plan: AnnealingPlan, context: Context) -> Run:
     """Return the forward run, its parts merged."""
     runs: list[Run] = []
     while count := _next_part(plan, runs):
-        part = len(runs) + 1
-        left = plan.num_chains - sum(run.num_chains for run in runs)
-        on_progress = context.begin("run", part, part - 1 + max(-(-left // count), 1))
-        compute = functools.partial(
-            anneal,
-            getattr(plan.problem, "states", None),  # of a run that is done there may be none
-            getattr(plan.problem, "kernel", None),
-            plan.schedule,
-            num_chains=count,
-            purpose="anneal" if part == 1 else f"anneal {part}",
-            resample=plan.request.resample,
-            observers=observers_of(plan.request.observe),
-            on_progress=on_progress,
-            **_shared(plan),
+        part, left = len(runs) + 1, plan.num_chains - sum(run.num_chains for run in runs)
+        name, num_parts = f"forward-{part}", part - 1 + max(-(-left // count), 1)
+        run = context.load(name, plan.schedule) or context.keep(
+            name,
+            anneal(
+                _problem(plan).states,
+                _problem(plan).kernel,
+                plan.schedule,
+                num_chains=count,
+                purpose="anneal" if part == 1 else f"anneal {part}",
+                resample=plan.request.resample,
+                observers=observers_of(plan.request.observe),
+                on_progress=context.begin("run", part, num_parts),
+                **_shared(plan),
+                **context.how(name),
+            ),
         )
-        runs.append(context.run(f"forward-{part}", plan.schedule, compute))
+        runs.append(run)
     return merge_runs(runs)
 
 
@@ -94,21 +103,19 @@ def _shared(plan: AnnealingPlan) -> dict[str, Any]:
 
 def run_reverse(plan: AnnealingPlan, context: Context, run: Run) -> Run:
     """Return the run from the target down to the base."""
+    stored = context.load("reverse", plan.schedule)
+    if stored is not None:
+        return stored
+    began = time.monotonic()
+    context.begin("draws")
+    start, ancestors = _start(plan, run)
+    drawn = time.monotonic() - began
+    reverse = _annealed_back(plan, context, "reverse", start)
+    reverse = dataclasses.replace(reverse, seconds=reverse.seconds + drawn, ancestors=ancestors)
+    return context.keep("reverse", reverse)
 
-    def compute(**how: Any) -> Run:
-        began = time.monotonic()
-        context.begin("draws")
-        start, ancestors = _start(plan, run)
-        drawn = time.monotonic() - began
-        reverse = _annealed_back(plan, context, "reverse", start, how)
-        return dataclasses.replace(reverse, seconds=reverse.seconds + drawn, ancestors=ancestors)
 
-    return context.run("reverse", plan.schedule, compute)
-
-
-def _annealed_back(
-    plan: AnnealingPlan, context: Context, purpose: str, start: np.ndarray, how: dict[str, Any]
-) -> Run:
+def _annealed_back(plan: AnnealingPlan, context: Context, purpose: str, start: np.ndarray) -> Run:
     """Anneal these states back along the first path."""
     return anneal(
         _problem(plan).states,
@@ -120,7 +127,7 @@ def _annealed_back(
         reverse=True,
         on_progress=context.begin(purpose),
         **_shared(plan),
-        **how,
+        **context.how(purpose),
     )
 
 
@@ -146,22 +153,20 @@ def run_second(plan: AnnealingPlan, context: Context, run: Run) -> Run:
     """Return chains from the second base, a tenth as many as the run has."""
     resample, schedule = plan.request.resample, plan.second_schedule
     assert schedule is not None
-    count = num_opinion_chains(run.num_chains, plan.part_chains, resample is not None)
-
-    def compute(**how: Any) -> Run:
-        return anneal(
+    second = context.load("second", schedule) or context.keep(
+        "second",
+        anneal(
             *_problem(plan).along_second(),
             schedule,
-            num_chains=count,
+            num_chains=num_opinion_chains(run.num_chains, plan.part_chains, resample is not None),
             purpose="second",
             resample=resample,
             on_progress=context.begin("second"),
             **_shared(plan),
-            **how,
-        )
-
-    # the main run says for both what devices and disks lack
-    return dataclasses.replace(context.run("second", schedule, compute), messages=())
+            **context.how("second"),
+        ),
+    )
+    return dataclasses.replace(second, messages=())  # of devices and disks the main run tells
 
 
 def run_probe(plan: AnnealingPlan, context: Context, second: Run) -> Run | None:
@@ -178,7 +183,8 @@ def run_probe(plan: AnnealingPlan, context: Context, second: Run) -> Run | None:
         except ValueError:
             return None
 
-    def compute(**how: Any) -> Run:
+    probe = context.load("probe", plan.schedule)
+    if probe is None:
         problem, probed = _problem(plan), probed_chains(second)[0]
         start = second.states[probed]
         if problem.second is not None and problem.second.kernel is not None:  # of another frame
@@ -187,9 +193,9 @@ def run_probe(plan: AnnealingPlan, context: Context, second: Run) -> Run | None:
             own = problem.states.unnamed()
             work = probed.size * own.sweep_size  # the density is evaluated
             start = programs.state(own, bits.at(0, indices(probed.size)), place, work=work)
-        return _annealed_back(plan, context, "probe", np.asarray(start), how)
-
-    return dataclasses.replace(context.run("probe", plan.schedule, compute), messages=())
+        probe = _annealed_back(plan, context, "probe", np.asarray(start))
+        context.keep("probe", probe)
+    return dataclasses.replace(probe, messages=())
 
 
 def _problem(plan: AnnealingPlan) -> Problem:
