@@ -19,7 +19,6 @@ from annealz.methods.annealing.method import Observe
 from annealz.methods.method import AbstractMethod, find_method
 from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
-from annealz.pilots.sizing import Forecast
 from annealz.schedules.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def estimate_log_z(
     client: "Client | None" = None,
     progress: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
-    on_forecast: Callable[[Forecast], None] | None = None,
+    on_forecast: Callable[[Any], None] | None = None,
 ) -> "Estimate":
     """Estimate log Z of a model, with its error and whether to trust it.
 
@@ -137,7 +136,8 @@ def estimate_log_z(
         their number nor the loss of some changes a bit of the result.
     progress : show a live bar with the time left and the ESS, in a notebook or a terminal
     on_progress : called with a Progress after every chunk, and where a stage begins
-    on_forecast : called before the run with what a wanted standard error should take
+    on_forecast : called with what lies ahead, to be printed: before the pilots of a slow function, and
+        before the run where `target_std_err` is given
 
     Examples
     --------

@@ -128,6 +128,11 @@ class Kind(enum.Enum):
         "that chains found all of the mass",
         "give more time; the same again takes less, because compiled programs are kept",
     )
+    UNPROBED = _fatal(
+        "the weights of the second opinion are unreliable, and the time limit of {limit:g} s left no time "
+        "to compare its final states with the first run: nothing shows that chains found all of the mass",
+        "give more time; the same again takes less, because compiled programs are kept",
+    )
     FAILED_CHECK = _fatal(
         "the second opinion could not be computed, so that nothing confirms the estimate: {why}",
         "look at the log density where the chains of the second base go, or leave the second opinion out",

@@ -155,9 +155,7 @@ class DiscreteDensity(AbstractDensity, AbstractUnitModel):
 
     def check(self) -> None:
         """Refuse a function that is NaN or +inf at any of the states that are looked at."""
-        rng = np.random.default_rng(0)
-        rows = rng.integers(0, self.num_states, (_NUM_LOOKED_AT, self.num_units))
-        rows[0] = 0
+        rows = self.first_points
         values = self._values(rows)
         wrong = np.flatnonzero(np.isnan(values) | (values == np.inf))
         if wrong.size:
@@ -170,6 +168,14 @@ class DiscreteDensity(AbstractDensity, AbstractUnitModel):
     @property
     def num_checked(self) -> int:
         return _NUM_LOOKED_AT
+
+    @property
+    def first_points(self) -> np.ndarray:
+        """The state of zeros and random ones."""
+        rng = np.random.default_rng(0)
+        rows = rng.integers(0, self.num_states, (_NUM_LOOKED_AT, self.num_units))
+        rows[0] = 0
+        return rows
 
     def check_gradient(self) -> None:
         """Refuse a function without gradients."""

@@ -9,7 +9,9 @@ functions that are called on the host (NumPy's) the instructions, constants, def
 and what they read of their module count.
 """
 
+import abc
 import functools
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -30,6 +32,7 @@ from annealz.models.host_function import as_function
 from annealz.models.layout import Layout, Parameters
 
 _NUM_POINTS = 8
+NUM_TIMED = 2  # points, twice
 _BYTES_PER_VARIABLE = 200  # of the points where a function is looked at, and their gradients
 BASES = ("auto", "laplace", "mixture", "pilot", "prior", "standard", "wide")
 
@@ -50,6 +53,19 @@ class AbstractDensity(AbstractModel):
     def note(self) -> str | None:
         """What users should know of how the function is evaluated, in a line, if anything."""
         return self.fn.note
+
+    @property
+    @abc.abstractmethod
+    def first_points(self) -> np.ndarray:
+        """Where the function is tried before anything else."""
+
+    def seconds_per_evaluation(self) -> float:
+        """Return how long an evaluation takes, from some of the first points; they are evaluated twice."""
+        rows = self.first_points[:NUM_TIMED]
+        self._values(rows)  # which may compile
+        began = time.perf_counter()
+        self._values(rows)
+        return (time.perf_counter() - began) / len(rows)
 
     def _values(self, rows: np.ndarray) -> np.ndarray:
         """Return log p* of these rows, float64."""
@@ -178,7 +194,7 @@ class LogDensity(AbstractDensity):
         """Refuse a function that is NaN wherever it is looked at; NumPy's are seen when they are called."""
         if not self.fn.is_differentiable:
             return
-        rows = self._first_points()
+        rows = self.first_points
         try:
             values = self._values(rows)
         except TypeError as error:
@@ -195,10 +211,11 @@ class LogDensity(AbstractDensity):
 
     @property
     def num_checked(self) -> int:
-        return len(self._first_points()) if self.fn.is_differentiable else 0
+        return len(self.first_points) if self.fn.is_differentiable else 0
 
-    def _first_points(self) -> np.ndarray:
-        """Return the starts, or the origin and points around it."""
+    @property
+    def first_points(self) -> np.ndarray:
+        """The starts, or the origin and points around it."""
         if self.starts is not None:
             return np.asarray(self.starts)[:_NUM_POINTS]
         rows = np.random.default_rng(0).normal(size=(_NUM_POINTS, self.dim)).astype(np.float32)

@@ -109,7 +109,8 @@ def test_numpyros_distributions_and_any_pytree(seed):
     assert prior.dim == 2 + 2 + 1 + 2 + 2 + 2
     bits = Stream(seed, "prior").at(0, np.arange(2000))
     x = np.asarray(jax.jit(lambda bits: prior.base.sample(bits))(bits))
-    values = prior.layout.of_names(prior.parameters.constrain(x))
+    named = prior.parameters.constrain(x)
+    values = jax.tree.unflatten(prior.layout.structure, [named[n] for n in prior.layout.names])
     (shares, rates), matrices, normals, pair = values
     np.testing.assert_allclose(shares.sum(1), 1, atol=1e-5)
     root = np.sqrt(len(x))

@@ -285,7 +285,7 @@ def test_the_way_back_is_left_out_where_second_chains_say_enough(monkeypatch):
     assert result.status == "ok"
     poor = result.runs._replace(second=dataclasses.replace(result.runs.second, log_weights=
         np.r_[50.0, result.runs.second.log_weights[1:]]))  # fmt: skip
-    assert Kind.UNCONFIRMED in diagnose.diagnose(result.plan, poor).findings
+    assert Kind.UNPROBED in diagnose.diagnose(result.plan, poor).findings
     assert in_time(monkeypatch, **(options | {"max_seconds": 28.0})).runs.probe is not None
 
 

@@ -53,7 +53,7 @@ def advice_of(estimate: Any) -> Advice:
     late = findings.get(Kind.OUT_OF_TIME)
     if late is not None:  # what is left of a run says little of what all of it would do
         return Advice(next_try=late.remedy)
-    if Kind.UNCONFIRMED in findings and request.max_seconds is not None:
+    if {Kind.UNCONFIRMED, Kind.UNPROBED} & findings.keys() and request.max_seconds is not None:
         longer = 2 * max(request.max_seconds, estimate.seconds)
         return Advice(next_try=Remedy(max_seconds=whole_seconds(longer)))
     if Kind.CONTRADICTS_EXACT in findings:

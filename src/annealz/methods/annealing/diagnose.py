@@ -68,7 +68,8 @@ def _findings(
     if runs.failure is not None:
         yield Finding.of(Kind.FAILED_CHECK, why=runs.failure.rstrip("."))
     if limit is not None and runs.failure is None and _is_unconfirmed(plan, runs):
-        yield Finding.of(Kind.UNCONFIRMED, limit=limit)
+        kind = Kind.UNCONFIRMED if runs.second is None else Kind.UNPROBED
+        yield Finding.of(kind, limit=limit)
 
 
 def _time_findings(plan: AnnealingPlan, run: Run, limit: float) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 
 from annealz.core.cost import Cost
+from annealz.core.errors import InputError
 from annealz.core.random import derive_seed
 from annealz.diagnostics.findings import Finding, Kind
 from annealz.engine.blocks import check_memory, check_start
@@ -24,17 +25,23 @@ from annealz.io.records import (
     text,
     whole,
 )
+from annealz.methods.annealing.advice import whole_seconds
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.annealing.size import RUN_SHARE, TIME_RESERVE, RunSize, choose_size, part_width
 from annealz.methods.plan import Plan, read_cost
 from annealz.methods.problem import Problem, Second, choose_problem, read_target
 from annealz.models.abstract import AbstractModel
+from annealz.models.log_density import NUM_TIMED, AbstractDensity, LogDensity
+from annealz.pilots.densities.search import least_evaluations
 from annealz.pilots.plan import check_schedule
 from annealz.pilots.sizing import time_steps
 from annealz.pilots.trace_draws import base_of_rows, is_trace, rows_of_trace, spread_over
 from annealz.schedules.schedule import Schedule
 
 _SEARCH_TIME = 0.5  # of a time limit: after it no further base is tried
+_LEAST_PILOT_SWEEPS = 10_000  # where no base is searched for: tuning, survey and timing
+_PILOT_RESERVE = 1.5  # times the evaluations of the pilots, for the run
+_SLOW_PILOTS = 5.0  # seconds, from which on they are announced
 _DRAW_SHARE, _MIN_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
 
@@ -139,6 +146,7 @@ def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
         problem = problem.enumerated()
     context.check_folder()
     steps = check_schedule(request.schedule, request.num_steps)
+    problem = _forecast_pilots(problem, request, context)
     problem = _prepared(problem, request, steps, num_chains, draws, context, began)
     spent = max(problem.cost.seconds, time.monotonic() - began)
     size = choose_size(problem, request, num_chains, spent, context)
@@ -170,6 +178,47 @@ def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
         second_schedule=None if second is None else second.schedule(size.schedule),
         **decided,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class PilotForecast:
+    """What the pilots of a slow function take at least."""
+
+    name: str
+    seconds_per_evaluation: float
+    evaluations: int
+
+    @property
+    def seconds(self) -> float:
+        """Of all these evaluations."""
+        return self.seconds_per_evaluation * self.evaluations
+
+    def __str__(self) -> str:
+        return (
+            f"pilots of {self.name} take about {self.evaluations:,} evaluations of "
+            f"{1000 * self.seconds_per_evaluation:.3g} ms, {whole_seconds(self.seconds)} s"
+        )
+
+
+def _forecast_pilots(problem: Problem, request: AnnealingRequest, context: Context) -> Problem:
+    """Announce the pilots of a slow function; refuse a time limit that they alone would exceed."""
+    model, limit = problem.model, request.max_seconds
+    if not isinstance(model, AbstractDensity):
+        return problem
+    if limit is None and (model.fn.is_differentiable or context.on_forecast is None):
+        return problem
+    is_searched = problem.wanted_base is not None and bool(model.searched_bases)
+    evaluations = _LEAST_PILOT_SWEEPS * (problem.kernel.evaluations or 0)
+    if is_searched and isinstance(model, LogDensity):
+        evaluations = least_evaluations(model.dim)
+    ahead = PilotForecast(model.name, model.seconds_per_evaluation(), evaluations)
+    if limit is not None and ahead.seconds > limit:
+        choice = ", or give a {base} that is not searched for" if is_searched else ""
+        least = whole_seconds(_PILOT_RESERVE * ahead.seconds)
+        raise InputError("max_seconds", f"must be at least {least}", limit, f"{ahead}{choice}")
+    if context.on_forecast is not None and ahead.seconds > _SLOW_PILOTS:
+        context.on_forecast(ahead)
+    return problem.charged(Cost(evaluations=2 * NUM_TIMED))
 
 
 def _prepared(

@@ -85,6 +85,20 @@ def search_density(
     return dataclasses.replace(found, seconds=time.monotonic() - began)
 
 
+def least_evaluations(dim: int) -> int:
+    """Return about how many evaluations a search takes at least.
+
+    Measured of one Gaussian mode: 21, 23, 87, 125 and 158 thousand in 1, 2, 5, 10 and 20 dimensions.
+    """
+    return 12_000 + 170 * _num_far_chains(dim, is_straight=False)
+
+
+def _num_far_chains(dim: int, is_straight: bool) -> int:
+    """Return the chains of the population from the wide base or the prior."""
+    share, most = (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
+    return int(np.clip(share * dim**2 if dim > 2 else 0, _FEWEST, most))
+
+
 def _searched(
     evaluator: Evaluator,
     kernel: AbstractTunedKernel,
@@ -194,8 +208,7 @@ def _explored(
     """
     model = evaluator.model
     found: list[tuple[AbstractBase, Population]] = []
-    share, most = (_CHAINS_STRAIGHT, _MOST_STRAIGHT) if is_straight else (_CHAINS_FAR, _MOST)
-    many = int(np.clip(share * model.dim**2 if model.dim > 2 else 0, _FEWEST, most))
+    many = _num_far_chains(model.dim, is_straight)
     last = len(origins) - 1
     for place, origin in enumerate(origins):
         path, own = kernel.extend(model.path(origin)), derive_seed(seed, "population", place)
