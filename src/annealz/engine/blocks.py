@@ -69,21 +69,23 @@ def log_weights_of(block: Block) -> np.ndarray:
     return np.asarray(high, np.float64) + np.asarray(low, np.float64)
 
 
-def check_memory(path: AbstractPath, num_chains: int, *names: str) -> None:
-    """Refuse what does not fit into the free memory: of every chain its states as they are stored, twice,
-    and as they come back, and its weights with the copies that a diagnosis makes of them; and what a sweep
-    of a block of chains takes.
-
-    `names` are the arguments whose product their number is.
+def memory_needed(path: AbstractPath, num_chains: int) -> int:
+    """Return the bytes that a run takes: of every chain its states as they are stored, twice, and as they
+    come back, and its weights with the copies that a diagnosis makes of them; and what a sweep of a block
+    of chains takes.
     """
-    if platform() != "cpu":
-        return
     one, stored = _one_chain(path)
     states = one.size * (1 if path.is_binary else one.dtype.itemsize)
     states += 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(stored))
     needed = num_chains * (_WEIGHT_BYTES + states)
-    needed += min(num_chains, _MAX_BLOCK["cpu"]) * path.sweep_bytes
-    memory = available_memory()
+    return needed + min(num_chains, _MAX_BLOCK["cpu"]) * path.sweep_bytes
+
+
+def check_memory(path: AbstractPath, num_chains: int, *names: str) -> None:
+    """Refuse what does not fit into the free memory; the product of the `names` is the number of chains."""
+    if platform() != "cpu":
+        return
+    needed, memory = memory_needed(path, num_chains), available_memory()
     if needed > memory:
         words = " x ".join(f"{{{one}}}" for one in names)
         raise InputError(

@@ -71,6 +71,8 @@ class Forecast(NamedTuple):
     cost: Cost
     """Of finding it."""
     max_seconds: float | None = None
+    spent: float | None = None
+    """Seconds of all pilots, where others came before these."""
 
     @property
     def num_steps(self) -> int:
@@ -81,9 +83,11 @@ class Forecast(NamedTuple):
         return self.num_steps * self.num_chains
 
     def __str__(self) -> str:
+        spent = self.cost.seconds if self.spent is None else self.spent
         words = (
             f"{self.num_chains:,} chains of {self.num_steps:,} steps should reach a standard error of "
-            f"{self.target_std_err:g}: {self.sweeps:,} sweeps, about {self.seconds:.1f} s"
+            f"{self.target_std_err:g}: {self.sweeps:,} sweeps, about {self.seconds:.1f} s "
+            f"after {spent:.1f} s of pilots"
         )
         left = np.inf if self.max_seconds is None else self.max_seconds - self.cost.seconds
         if self.seconds <= left:

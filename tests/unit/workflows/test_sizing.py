@@ -204,7 +204,10 @@ def test_surveys_are_charged_beside_the_sizing_runs(monkeypatch, seed: int):
 
 def test_the_forecast_in_words():
     ahead = Forecast(linear(20), 4000, 0.01, 50.0, Cost(10, 0, 5.0))
-    words = "4,000 chains of 20 steps should reach a standard error of 0.01: 80,000 sweeps, about 50.0 s"
+    words = (
+        "4,000 chains of 20 steps should reach a standard error of 0.01: 80,000 sweeps, about 50.0 s "
+        "after 5.0 s of pilots"
+    )
     assert str(ahead) == words
     assert str(ahead._replace(max_seconds=60.0)) == words
     short = str(ahead._replace(max_seconds=17.5))

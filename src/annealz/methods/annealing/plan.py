@@ -10,7 +10,7 @@ from annealz.core.cost import Cost
 from annealz.core.errors import InputError
 from annealz.core.random import derive_seed
 from annealz.diagnostics.findings import Finding, Kind
-from annealz.engine.blocks import check_memory, check_start
+from annealz.engine.blocks import check_memory, check_start, memory_needed
 from annealz.engine.context import Context
 from annealz.engine.resampling import Resampling, island_size
 from annealz.engine.run import Run
@@ -42,6 +42,7 @@ _SEARCH_TIME = 0.5  # of a time limit: after it no further base is tried
 _LEAST_PILOT_SWEEPS = 10_000  # where no base is searched for: tuning, survey and timing
 _PILOT_RESERVE = 1.5  # times the evaluations of the pilots, for the run
 _SLOW_PILOTS = 5.0  # seconds, from which on they are announced
+_MUCH_MEMORY = 1.0  # GiB, from which on it is announced
 _DRAW_SHARE, _MIN_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
 
@@ -233,6 +234,10 @@ def _prepared(
     """Return the problem with base and kernel chosen; what the run cannot do is refused before pilots."""
     if not problem.is_enumerated:
         check_memory(problem.states, num_chains, "num_chains")
+        memory = memory_needed(problem.states, num_chains) / 2**30
+        if context.on_forecast is not None and memory > _MUCH_MEMORY:
+            words = f"{num_chains:,} chains of {problem.name} take about {memory:.1f} GiB of memory"
+            context.on_forecast(words)
     if request.resample is not None:
         Resampling(request.resample, island_size(num_chains))
     if draws is not None and not isinstance(draws, str):

@@ -176,7 +176,7 @@ def _for_error(
     )
     check_memory(problem.states, ahead.num_chains, "num_chains")
     if context.on_forecast is not None:
-        context.on_forecast(ahead)
+        context.on_forecast(ahead._replace(spent=spent + ahead.cost.seconds))
     part_chains = None
     if request.max_seconds is not None:
         spare = max(request.max_seconds - (spent + ahead.cost.seconds), 0.0)

@@ -209,4 +209,4 @@ def _width(evaluator: Evaluator, centre, root, generator: np.random.Generator) -
         masses = logsumexp(logs, axis=1) + centre.size * np.log(radii)
     if not np.isfinite(masses).any():
         return 1.0
-    return float(radii[np.flatnonzero(masses > masses.max() - _WITHIN)[-1]])
+    return float(radii[np.flatnonzero(masses >= masses.max() - _WITHIN)[-1]])
