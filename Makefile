@@ -61,11 +61,12 @@ pictures: chromium $(READY) ## the pictures and screenshots of README and docs
 	$(BIN)/python docs/figures/screenshots.py
 	$(BIN)/python docs/figures/gms13.py
 
-lint: $(READY) ## ruff, pyright, and the order of the folders
+lint: $(READY) ## ruff, pyright, the order of the folders and their numbers of lines
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python .ci/budgets.py
 
 bench: $(READY) $(RBMS)/.ready ## time per step against rbms, plain JAX and the bare products
 	$(BIN)/python benchmarks/bench.py
