@@ -52,8 +52,9 @@ def test_slow_pilots_are_announced_before_they_begin():
         annealz.estimate_log_z(model, on_forecast=stop)
 
 
-def test_a_quick_function_is_neither_refused_nor_announced():
+def test_a_quick_function_is_neither_refused_nor_announced(monkeypatch):
     said: list[str] = []
+    monkeypatch.setattr(annealz.LogDensity, "seconds_per_evaluation", lambda _: 1e-5)
     model = annealz.LogDensity(slow(0.0, []), 1, "quick")
     options = {"base": "standard", "num_chains": 50, "num_steps": 10}
     estimate = annealz.estimate_log_z(model, max_seconds=60, on_forecast=said.append, **options)

@@ -41,7 +41,7 @@ from annealz.schedules.schedule import Schedule
 _SEARCH_TIME = 0.5  # of a time limit: after it no further base is tried
 _LEAST_PILOT_SWEEPS = 10_000  # where no base is searched for: tuning, survey and timing
 _PILOT_RESERVE = 1.5  # times the evaluations of the pilots, for the run
-_SLOW_PILOTS = 5.0  # seconds, from which on they are announced
+_SLOW_PILOTS = 5.0  # seconds, from which on they are announced and refused
 _MUCH_MEMORY = 1.0  # GiB, from which on it is announced
 _DRAW_SHARE, _MIN_DRAW_SWEEPS = 0.1, 100  # sweeps at beta = 1, of the steps of the run
 
@@ -213,13 +213,13 @@ def _forecast_pilots(problem: Problem, request: AnnealingRequest, context: Conte
     if is_searched and isinstance(model, LogDensity):
         evaluations = least_evaluations(model.dim)
     ahead = PilotForecast(model.name, model.seconds_per_evaluation(), evaluations)
-    if limit is not None and ahead.seconds > limit:
+    if limit is not None and ahead.seconds > max(limit, _SLOW_PILOTS):
         choice = ", or give a {base} that is not searched for" if is_searched else ""
         least = whole_seconds(_PILOT_RESERVE * ahead.seconds)
         raise InputError("max_seconds", f"must be at least {least}", limit, f"{ahead}{choice}")
     if context.on_forecast is not None and ahead.seconds > _SLOW_PILOTS:
         context.on_forecast(ahead)
-    return problem.charged(Cost(evaluations=2 * NUM_TIMED))
+    return problem.charged(Cost(evaluations=NUM_TIMED))
 
 
 def _prepared(
