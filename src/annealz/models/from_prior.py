@@ -66,33 +66,11 @@ def from_prior(
     Examples
     --------
     >>> import annealz
-    >>> import numpy as np
-    >>> def log_likelihood(theta):
-    ...     return -0.5 * np.dot(theta - 1, theta - 1) - np.log(2 * np.pi)
-    >>> def prior_transform(u):
-    ...     return 20 * u - 10
-    >>> model = annealz.from_prior(log_likelihood, prior_transform, 2)
-    >>> model.dim, model.prior.name, model.is_differentiable
-    (2, 'prior', False)
-
-    Distributions by name:
-
-    >>> import jax.numpy as jnp
     >>> import scipy.stats
-    >>> heads = annealz.from_prior(
-    ...     lambda p: 3 * jnp.log(p["bias"]) + jnp.log1p(-p["bias"]),
-    ...     prior={"bias": scipy.stats.uniform()},
-    ... )
-    >>> estimate = annealz.estimate_log_z(
-    ...     heads,
-    ...     base=heads.prior,
-    ...     kernel=annealz.RandomWalk(1.0),
-    ...     schedule="linear",
-    ...     num_steps=50,
-    ...     num_chains=50,
-    ... )
-    >>> abs(estimate.log_z + 2.9957) < 5 * estimate.std_err  # log B(4, 2) = -log 20
-    True
+    >>> box = annealz.from_prior(lambda x: -0.5 * (x @ x), lambda u: 20 * u - 10, 2)
+    >>> ball = annealz.from_prior(lambda p: -(p["x"] ** 2), prior={"x": scipy.stats.norm(0, 5)})
+    >>> box.dim, ball.parameters.names, ball.prior.name
+    (2, ('x',), 'prior')
     """
     if not callable(log_likelihood):
         raise ValueError(

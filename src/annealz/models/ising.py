@@ -48,14 +48,10 @@ class Ising(AbstractEquivalent, AbstractIsing):
     >>> import annealz
     >>> import numpy as np
     >>> triangle = annealz.Ising(0.5 * (np.ones((3, 3)) - np.eye(3)))
-    >>> (
-    ...     round(annealz.exact_log_z(triangle), 4),
-    ...     round(float(np.log(2 * np.exp(1.5) + 6 * np.exp(-0.5))), 4),
-    ... )
-    (2.5339, 2.5339)
-    >>> lattice = annealz.Ising.square(8, 0.3)
-    >>> lattice.name, round(annealz.square_ising_log_z(8, 0.3), 3)  # exact
-    ('ising-8x8', 50.609)
+    >>> round(annealz.exact_log_z(triangle), 4)  # log(2 e^1.5 + 6 e^-0.5)
+    2.5339
+    >>> annealz.Ising.square(8, 0.3).name
+    'ising-8x8'
     """
 
     couplings: Float[Array, "units units"]

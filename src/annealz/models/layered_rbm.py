@@ -64,11 +64,8 @@ class LayeredRBM(AbstractLayered):
     >>> spins = annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), visible="spin", hidden="spin")
     >>> spins.name, round(annealz.exact_log_z(spins), 4)
     ('spin-spin-rbm-2x3', 4.6155)
-    >>> rectified = annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), hidden="relu")
-    >>> rectified.name, round(annealz.exact_log_z(rectified), 4)
-    ('binary-relu-rbm-2x3', 3.626)
-    >>> round(float(spins.log_density(np.ones(3))), 4)  # log 2 cosh 0.5 + log 2 cosh 1
-    1.9402
+    >>> annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), hidden="relu").name
+    'binary-relu-rbm-2x3'
     """
 
     weights: Float[Array, "hidden visible"] | Float[Array, "hidden visible states"]

@@ -48,15 +48,10 @@ class Potts(AbstractPairModel):
     >>> import annealz
     >>> import numpy as np
     >>> pair = annealz.Potts([[0.0, 1.0], [1.0, 0.0]], num_states=3)
-    >>> round(annealz.exact_log_z(pair), 4), round(float(np.log(3 * np.e + 6)), 4)
-    (2.6501, 2.6501)
-    >>> annealz.Potts.square(4, num_states=3, coupling=0.8).name
-    'potts-16x3'
-    >>> couplings = np.zeros((2, 3, 2, 3))  # 1.0 where unit 0 is in state 2 and unit 1 in state 0
-    >>> couplings[0, 2, 1, 0] = couplings[1, 0, 0, 2] = 1.0
-    >>> full = annealz.Potts(couplings)
-    >>> full.name, round(annealz.exact_log_z(full), 4), round(float(np.log(np.e + 8)), 4)
-    ('potts-2x3', 2.372, 2.372)
+    >>> round(annealz.exact_log_z(pair), 4)  # log(3 e + 6)
+    2.6501
+    >>> annealz.Potts(np.zeros((2, 3, 2, 3))).name, annealz.Potts.square(4, 3, coupling=0.8).name
+    ('potts-2x3', 'potts-16x3')
     """
 
     takes_data: ClassVar[bool] = True
