@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from annealz.core.failures import user_errors
 from annealz.core.own_arrays import with_own_arrays
@@ -84,7 +83,7 @@ def from_prior(
             f"from_prior takes a prior_transform with num_dims, or prior=, got {which} of them."
         )
     if prior is None:
-        drawn = _cube(prior_transform, num_dims, names, label, vectorized)
+        drawn = Cube(prior_transform, num_dims, names, label, vectorized)
     elif num_dims is None and names is None:
         drawn = JointPrior(prior)
     else:
@@ -92,30 +91,6 @@ def from_prior(
             "num_dims and names belong to a prior_transform: leave them out with prior=."
         )
     return _posterior(log_likelihood, drawn, label, vectorized, precision)
-
-
-def _cube(
-    prior_transform: Any,
-    num_dims: Any,
-    names: Sequence[str] | None,
-    label: str,
-    vectorized: bool,
-) -> Cube:
-    """Return the prior of a transform, of checked arguments."""
-    if not callable(prior_transform):
-        raise ValueError(
-            "prior_transform must be a function from the unit cube to the parameters, got "
-            f"{type(prior_transform).__name__}: distributions are given by prior=."
-        )
-    if isinstance(num_dims, bool) or not isinstance(num_dims, int | np.integer) or num_dims < 1:
-        raise ValueError(
-            f"num_dims must be the number of parameters, a whole number of at least 1, got {num_dims!r}."
-        )
-    if names is not None and (isinstance(names, str) or len(set(names)) != num_dims):
-        raise ValueError(
-            f"names must be {num_dims} different names, one per parameter, got {names!r}."
-        )
-    return Cube(prior_transform, int(num_dims), names, label, vectorized)
 
 
 def _posterior(

@@ -29,16 +29,30 @@ class Cube:
 
     def __init__(
         self,
-        transform: Callable[[Any], Any],
-        dim: int,
+        transform: Any,
+        dim: Any,
         names: Sequence[str] | None,
         label: str,
         vectorized: bool,
     ):
-        self.transform, self.dim, self.names = transform, dim, names
+        if not callable(transform):
+            raise ValueError(
+                "prior_transform must be a function from the unit cube to the parameters, got "
+                f"{type(transform).__name__}: distributions are given by prior=."
+            )
+        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
+            raise ValueError(
+                f"num_dims must be the number of parameters, a whole number of at least 1, got {dim!r}."
+            )
+        if names is not None and (isinstance(names, str) or len(set(names)) != dim):
+            raise ValueError(
+                f"names must be {dim} different names, one per parameter, got {names!r}."
+            )
+        self.transform: Callable[[Any], Any] = transform
+        self.dim, self.names = int(dim), names
         self.label, self.vectorized = label, vectorized
         self.takes = f"parameters of shape ({dim},)"
-        self.base = normal_base(dim)
+        self.base = normal_base(self.dim)
         self.is_traced, self.is_numpy = self._kinds()
         self.values = self.traced if self.is_traced else self.called
         self._check()
