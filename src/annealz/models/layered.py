@@ -109,8 +109,17 @@ class AbstractVisibleLayer(AbstractUnitModel):
 class AbstractLayered(AbstractVisibleLayer):
     """A visible and a hidden layer of some kinds of units."""
 
-    weights: eqx.AbstractVar[Array]
-    hidden_bias: eqx.AbstractVar[Float[Array, " hidden"]]
+    weights: Float[Array, "hidden visible"] | Float[Array, "hidden visible states"]
+    hidden_bias: Float[Array, " hidden"]
+    visible_bias: Float[Array, " visible"] | Float[Array, "visible states"]
+
+    def __init__(self, weights: ArrayLike, hidden_bias: ArrayLike, visible_bias: ArrayLike):
+        self.weights = on_device(real_array("weights", weights))
+        self.hidden_bias = on_device(real_array("hidden_bias", hidden_bias))
+        self.visible_bias = on_device(real_array("visible_bias", visible_bias))
+
+    def __check_init__(self):
+        self.check()
 
     @property
     def of_hidden(self) -> AbstractUnits:
@@ -243,9 +252,6 @@ class GaussianRBM(AbstractLayered):
     ('gaussian-rbm-2x3', 2.1255)
     """
 
-    weights: Float[Array, "hidden visible"]
-    hidden_bias: Float[Array, " hidden"]
-    visible_bias: Float[Array, " visible"]
     scale: Float[Array, " visible"]
 
     def __init__(
@@ -255,12 +261,9 @@ class GaussianRBM(AbstractLayered):
         visible_bias: ArrayLike,
         scale: ArrayLike = 1.0,
     ):
-        self.weights = on_device(real_array("weights", weights))
-        self.hidden_bias = on_device(real_array("hidden_bias", hidden_bias))
-        self.visible_bias = on_device(real_array("visible_bias", visible_bias))
+        super().__init__(weights, hidden_bias, visible_bias)
         widths = real_array("scale", scale)
         self.scale = on_device(np.broadcast_to(widths, widths.shape or self.visible_bias.shape))
-        self.check()
 
     def check(self) -> None:
         super().check()
@@ -313,16 +316,6 @@ class SoftmaxRBM(AbstractLayered):
     >>> model.name, round(annealz.exact_log_z(model), 4)  # 3 log 2 + 4 log 5
     ('softmax-rbm-3x4x5', 8.5172)
     """
-
-    weights: Float[Array, "hidden visible states"]
-    hidden_bias: Float[Array, " hidden"]
-    visible_bias: Float[Array, "visible states"]
-
-    def __init__(self, weights: ArrayLike, hidden_bias: ArrayLike, visible_bias: ArrayLike):
-        self.weights = on_device(real_array("weights", weights))
-        self.hidden_bias = on_device(real_array("hidden_bias", hidden_bias))
-        self.visible_bias = on_device(real_array("visible_bias", visible_bias))
-        self.check()
 
     @property
     def num_states(self) -> int:
