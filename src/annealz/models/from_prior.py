@@ -26,8 +26,7 @@ from annealz.models.host_function import (
     trace_failure,
 )
 from annealz.models.log_density import LogDensity, check_dtype
-from annealz.models.priors.cube import Cube
-from annealz.models.priors.joint import JointPrior
+from annealz.models.priors.prior import Cube, JointPrior
 
 
 @user_errors()
@@ -75,7 +74,8 @@ def from_prior(
         raise ValueError(
             f"log_likelihood must be a function of the parameters, got {type(log_likelihood).__name__}."
         )
-    label = name or _named(log_likelihood)
+    own = getattr(log_likelihood, "__name__", type(log_likelihood).__name__)
+    label = name or ("posterior" if own in ("<lambda>", "partial") else own)
     precision = check_dtype(dtype)
     if (prior is None) == (prior_transform is None):
         which = "both" if prior is not None else "neither"
@@ -128,8 +128,3 @@ def _posterior(
         prior=prior.base,
         parameters=prior.parameters,
     )
-
-
-def _named(function: Any) -> str:
-    name = getattr(function, "__name__", type(function).__name__)
-    return "posterior" if name in ("<lambda>", "partial") else name
