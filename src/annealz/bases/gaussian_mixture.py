@@ -10,19 +10,19 @@ y_k = L_k^-1 (z - c_k):
 Both are normalised in z, so that log Z_A = log |S|. A draw takes a component, a normal vector and, of
 Student's t, the root of nu over a sum of nu squared normals.
 
-Programs are compiled for shapes, and seeds of one density find bases of different ones. So they are given
-another form, filled up with components of no weight, in which nu is an array:
+Programs are compiled for shapes, and seeds of one density find mixtures of different ones. So several
+components are filled up with others of no weight, and the tail is an array:
 
-    log C, nu, (nu + dim) / 2     computed once, on the host
+    nu, (nu + dim) / 2, log C     computed once, on the host
 """
 
+import dataclasses
 from typing import Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, ArrayLike, Float
 from scipy.special import gammaln
@@ -42,28 +42,27 @@ class GaussianMixtureBase(AbstractFrameBase):
     Examples
     --------
     >>> import annealz
-    >>> import jax.numpy as jnp
-    >>> base = annealz.GaussianMixtureBase.from_moments(
-    ...     weights=[0.5, 0.5], means=[[0.0], [20.0]], covariances=[[[1.0]], [[4.0]]]
-    ... )
+    >>> moments = {"means": [[0.0], [20.0]], "covariances": [[[1.0]], [[4.0]]]}
+    >>> base = annealz.GaussianMixtureBase.from_moments([0.5, 0.5], **moments)
     >>> base.num_components, base.dof
     (2, 0)
-    >>> round(
-    ...     float(base.log_density(jnp.array([[20.0]]))[0]) - base.log_z, 3
-    ... )  # log of N(20; 20, 4) / 2
-    -2.305
     """
 
     mean: Float[Array, " dim"]
     scale: Float[Array, "dim dim"]
-    log_weights: Float[Array, " components"]
-    centres: Float[Array, "components dim"]
-    inverses: Float[Array, "components dim dim"]
+    log_weights: Float[Array, " filled"]
+    """-inf of what fills up."""
+    centres: Float[Array, "filled dim"]
+    inverses: Float[Array, "filled dim dim"]
     """L_k^-1, lower triangular."""
-    dof: int = eqx.field(static=True, default=0)
-    """Of Student's t; 0 for Gaussians."""
+    tail: Float[Array, "3"]
+    """nu, (nu + dim) / 2 and log C of Student's t; 0, 0 and log C of Gaussians."""
+    offset: Float[Array, ""] | None  # see `with_offset`
+    num_squares: int = eqx.field(static=True)
+    """Normals that are drawn for the radius."""
+    is_round: bool = eqx.field(static=True)
+    """Whether it is one component in its own frame, so that there is nothing to multiply with."""
     name: str = eqx.field(static=True, default="mixture")
-    offset: Float[Array, ""] | None = None  # see `with_offset`
 
     @classmethod
     def from_moments(
@@ -108,69 +107,41 @@ class GaussianMixtureBase(AbstractFrameBase):
         )
         centres = np.linalg.solve(root, spread.T).T
         inverses = np.stack([np.linalg.solve(root_of(one), root) for one in covariances])
-        if len(shares) == 1:  # the frame is that of the component, without rounding
-            centres, inverses = np.zeros_like(centres), np.eye(means.shape[1])[None]
-        return cls(
-            on_device(mean),
-            on_device(root),
-            on_device(np.log(shares)),
-            on_device(centres),
-            on_device(inverses),
-            int(dof),
-            name,
-        )
-
-    @property
-    def num_components(self) -> int:
-        return self.centres.shape[0]
-
-    def unnamed(self) -> "FilledMixture":
-        """The form that programs take, the same for bases of like sizes."""
-        return FilledMixture.of(self)
-
-    def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
-        return self.unnamed().sample_unit(bits, draw)
-
-    def log_density_unit(self, z: Float[Array, "*batch dim"]) -> Float[Array, "*batch"]:
-        return self.unnamed().log_density_unit(z)
-
-
-class FilledMixture(AbstractFrameBase):
-    """A mixture as programs take it: its number of components is one of few, and its tail an array."""
-
-    mean: Float[Array, " dim"]
-    scale: Float[Array, "dim dim"]
-    log_weights: Float[Array, " filled"]
-    centres: Float[Array, "filled dim"]
-    inverses: Float[Array, "filled dim dim"]
-    tail: Float[Array, "3"]
-    """nu, (nu + dim) / 2 and log C of Student's t; 0, 0 and log C of Gaussians."""
-    offset: Float[Array, ""] | None
-    num_squares: int = eqx.field(static=True)
-    """Normals that are drawn for the radius."""
-    is_round: bool = eqx.field(static=True, default=False)
-    """Whether it is one component in its own frame, so that there is nothing to multiply with."""
-    name: str = eqx.field(static=True, default="")
-
-    @classmethod
-    def of(cls, base: GaussianMixtureBase) -> Self:
-        """The same density."""
-        count, dim, dof = base.num_components, base.dim, base.dof
+        count, dim = means.shape
+        if count == 1:  # the frame is that of the component, without rounding
+            centres, inverses = np.zeros_like(centres), np.eye(dim)[None]
         more = 0 if count == 1 else max(_FILLED, 2 ** (count - 1).bit_length()) - count
         constant = -dim / 2 * np.log(2 * np.pi)
         if dof:
             constant = gammaln((dof + dim) / 2) - gammaln(dof / 2) - dim / 2 * np.log(dof * np.pi)
         return cls(
-            base.mean,
-            base.scale,
-            _joined(base.log_weights, np.full(more, -np.inf)),
-            _joined(base.centres, np.zeros((more, dim))),
-            _joined(base.inverses, np.broadcast_to(np.eye(dim), (more, dim, dim))),
+            on_device(mean),
+            on_device(root),
+            on_device(np.pad(np.log(shares), (0, more), constant_values=-np.inf)),
+            on_device(np.pad(centres, ((0, more), (0, 0)))),
+            on_device(np.concatenate([inverses, *[np.eye(dim)[None]] * more])),
             on_device([dof, (dof + dim) / 2 if dof else 0.0, constant]),
-            base.offset,
-            max(_FILLED_DOF, dof),
-            count == 1 and _is_round(base.centres, base.inverses),
+            None,
+            max(_FILLED_DOF, int(dof)),
+            count == 1,
+            name,
         )
+
+    def with_weights(self, weights: np.ndarray) -> Self:
+        """Return the mixture of the same components with these weights (components,)."""
+        logs = np.pad(
+            np.log(weights), (0, len(self.centres) - len(weights)), constant_values=-np.inf
+        )
+        return dataclasses.replace(self, log_weights=on_device(logs))
+
+    @property
+    def num_components(self) -> int:
+        return int(np.isfinite(self.log_weights).sum())
+
+    @property
+    def dof(self) -> int:
+        """nu of Student's t; 0 of Gaussians."""
+        return int(self.tail[0])
 
     def sample_unit(self, bits: Bits, draw: int = 0) -> Float[Array, "chains dim"]:
         first, dof = 4 * draw, self.tail[0]
@@ -207,23 +178,6 @@ class FilledMixture(AbstractFrameBase):
         dof, power, constant = self.tail
         heavy = power * jnp.log1p(squares / jnp.maximum(dof, 1))
         return logs - jnp.where(dof > 0, heavy, squares / 2) + constant
-
-
-def _joined(values: Array, filling: np.ndarray) -> Array:
-    """Both, one after the other; on the host where nothing is traced."""
-    if not len(filling):
-        return values
-    if isinstance(values, Tracer):
-        return jnp.concatenate([values, jnp.asarray(filling, values.dtype)])
-    return on_device(np.concatenate([np.asarray(values), filling]))
-
-
-def _is_round(centres: Array, inverses: Array) -> bool:
-    """Whether the component is the frame; not where that is not known yet."""
-    if isinstance(centres, Tracer) or isinstance(inverses, Tracer):
-        return False
-    is_centred = not np.asarray(centres).any()
-    return is_centred and np.array_equal(np.asarray(inverses)[0], np.eye(inverses.shape[1]))
 
 
 def _solved(inverse, rows):

@@ -50,17 +50,6 @@ class MixtureBase(AbstractBase):
     >>> base = annealz.MixtureBase.from_means(means, weights=[0.3, 0.7])
     >>> base.num_components, base.num_units, base.name, base.log_z
     (2, 3, 'mixture', 0.0)
-    >>> from annealz.testing import random_rbm
-    >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 3),
-    ...     base=base,
-    ...     schedule="linear",
-    ...     num_steps=100,
-    ...     num_chains=100,
-    ...     second_opinion=False,
-    ... )
-    >>> abs(estimate.log_z - estimate.exact_log_z) < 5 * estimate.std_err
-    True
     """
 
     log_weights: Float[Array, " components"]

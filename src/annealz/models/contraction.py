@@ -37,16 +37,7 @@ _ROWS = 2**20  # numbers at a time, where sums are repeated with logarithms
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """An order of contraction and what it takes.
-
-    Examples
-    --------
-    >>> from annealz.models.contraction import plan_contraction
-    >>> ring = [(i, (i + 1) % 50) for i in range(50)]
-    >>> plan = plan_contraction([2] * 50, ring)
-    >>> plan.largest, plan.products < 1000  # tables of two spins at most
-    (4.0, True)
-    """
+    """An order of contraction and what it takes."""
 
     pairs: tuple[tuple[int, int], ...]
     """Which two are multiplied; a result has the next free number."""
@@ -68,17 +59,7 @@ class Plan:
 def contracted_log_z(
     factors: Factors, *, max_bytes: float = MAX_BYTES, max_products: float = MAX_PRODUCTS
 ) -> float:
-    """log Z; a ValueError where it would take more than these limits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from annealz.models.contraction import contracted_log_z
-    >>> agree = np.log([[2.0, 1.0], [1.0, 2.0]])
-    >>> factors = [((0, 1), agree), ((1, 2), agree), ((2, 0), agree)]
-    >>> round(float(np.exp(contracted_log_z(((2, 2, 2), factors)))), 9)  # 2 x 8 + 6 x 2
-    28.0
-    """
+    """Return log Z; a ValueError where it would take more than these limits."""
     num_states, tables = factors[0], absorbed(factors[1])
     scopes = [scope for scope, _ in tables]
     least = _least_log2(num_states, scopes)

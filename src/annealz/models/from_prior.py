@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from annealz.core.failures import user_errors
 from annealz.core.own_arrays import with_own_arrays
@@ -27,8 +26,7 @@ from annealz.models.host_function import (
     trace_failure,
 )
 from annealz.models.log_density import LogDensity, check_dtype
-from annealz.models.priors.cube import Cube
-from annealz.models.priors.joint import JointPrior
+from annealz.models.priors.prior import Cube, JointPrior
 
 
 @user_errors()
@@ -66,39 +64,18 @@ def from_prior(
     Examples
     --------
     >>> import annealz
-    >>> import numpy as np
-    >>> def log_likelihood(theta):
-    ...     return -0.5 * np.dot(theta - 1, theta - 1) - np.log(2 * np.pi)
-    >>> def prior_transform(u):
-    ...     return 20 * u - 10
-    >>> model = annealz.from_prior(log_likelihood, prior_transform, 2)
-    >>> model.dim, model.prior.name, model.is_differentiable
-    (2, 'prior', False)
-
-    Distributions by name:
-
-    >>> import jax.numpy as jnp
     >>> import scipy.stats
-    >>> heads = annealz.from_prior(
-    ...     lambda p: 3 * jnp.log(p["bias"]) + jnp.log1p(-p["bias"]),
-    ...     prior={"bias": scipy.stats.uniform()},
-    ... )
-    >>> estimate = annealz.estimate_log_z(
-    ...     heads,
-    ...     base=heads.prior,
-    ...     kernel=annealz.RandomWalk(1.0),
-    ...     schedule="linear",
-    ...     num_steps=50,
-    ...     num_chains=50,
-    ... )
-    >>> abs(estimate.log_z + 2.9957) < 5 * estimate.std_err  # log B(4, 2) = -log 20
-    True
+    >>> box = annealz.from_prior(lambda x: -0.5 * (x @ x), lambda u: 20 * u - 10, 2)
+    >>> ball = annealz.from_prior(lambda p: -(p["x"] ** 2), prior={"x": scipy.stats.norm(0, 5)})
+    >>> box.dim, ball.parameters.names, ball.prior.name
+    (2, ('x',), 'prior')
     """
     if not callable(log_likelihood):
         raise ValueError(
             f"log_likelihood must be a function of the parameters, got {type(log_likelihood).__name__}."
         )
-    label = name or _named(log_likelihood)
+    own = getattr(log_likelihood, "__name__", type(log_likelihood).__name__)
+    label = name or ("posterior" if own in ("<lambda>", "partial") else own)
     precision = check_dtype(dtype)
     if (prior is None) == (prior_transform is None):
         which = "both" if prior is not None else "neither"
@@ -106,7 +83,7 @@ def from_prior(
             f"from_prior takes a prior_transform with num_dims, or prior=, got {which} of them."
         )
     if prior is None:
-        drawn = _cube(prior_transform, num_dims, names, label, vectorized)
+        drawn = Cube(prior_transform, num_dims, names, label, vectorized)
     elif num_dims is None and names is None:
         drawn = JointPrior(prior)
     else:
@@ -114,30 +91,6 @@ def from_prior(
             "num_dims and names belong to a prior_transform: leave them out with prior=."
         )
     return _posterior(log_likelihood, drawn, label, vectorized, precision)
-
-
-def _cube(
-    prior_transform: Any,
-    num_dims: Any,
-    names: Sequence[str] | None,
-    label: str,
-    vectorized: bool,
-) -> Cube:
-    """Return the prior of a transform, of checked arguments."""
-    if not callable(prior_transform):
-        raise ValueError(
-            "prior_transform must be a function from the unit cube to the parameters, got "
-            f"{type(prior_transform).__name__}: distributions are given by prior=."
-        )
-    if isinstance(num_dims, bool) or not isinstance(num_dims, int | np.integer) or num_dims < 1:
-        raise ValueError(
-            f"num_dims must be the number of parameters, a whole number of at least 1, got {num_dims!r}."
-        )
-    if names is not None and (isinstance(names, str) or len(set(names)) != num_dims):
-        raise ValueError(
-            f"names must be {num_dims} different names, one per parameter, got {names!r}."
-        )
-    return Cube(prior_transform, int(num_dims), names, label, vectorized)
 
 
 def _posterior(
@@ -175,8 +128,3 @@ def _posterior(
         prior=prior.base,
         parameters=prior.parameters,
     )
-
-
-def _named(function: Any) -> str:
-    name = getattr(function, "__name__", type(function).__name__)
-    return "posterior" if name in ("<lambda>", "partial") else name

@@ -48,14 +48,10 @@ class Ising(AbstractEquivalent, AbstractIsing):
     >>> import annealz
     >>> import numpy as np
     >>> triangle = annealz.Ising(0.5 * (np.ones((3, 3)) - np.eye(3)))
-    >>> (
-    ...     round(annealz.exact_log_z(triangle), 4),
-    ...     round(float(np.log(2 * np.exp(1.5) + 6 * np.exp(-0.5))), 4),
-    ... )
-    (2.5339, 2.5339)
-    >>> lattice = annealz.Ising.square(8, 0.3)
-    >>> lattice.name, round(annealz.square_ising_log_z(8, 0.3), 3)  # exact
-    ('ising-8x8', 50.609)
+    >>> round(annealz.exact_log_z(triangle), 4)  # log(2 e^1.5 + 6 e^-0.5)
+    2.5339
+    >>> annealz.Ising.square(8, 0.3).name
+    'ising-8x8'
     """
 
     couplings: Float[Array, "units units"]
@@ -64,9 +60,12 @@ class Ising(AbstractEquivalent, AbstractIsing):
     def __init__(self, couplings: ArrayLike, fields: ArrayLike | None = None):
         self.couplings = on_device(check_couplings(couplings))
         number = self.couplings.shape[0]
-        self.fields = on_device(
-            np.zeros(number) if fields is None else _check_fields(fields, number)
-        )
+        given = real_array("fields", np.zeros(number) if fields is None else fields)
+        if given.shape != (number,):
+            raise ValueError(
+                f"fields must be a vector of {number} numbers, got shape {given.shape}."
+            )
+        self.fields = on_device(given)
 
     @classmethod
     def square(
@@ -128,8 +127,7 @@ class Ising(AbstractEquivalent, AbstractIsing):
         return (spins * (0.5 * matmul(spins, self.couplings) + self.fields)).sum(-1)
 
     def check(self) -> None:
-        check_couplings(self.couplings)
-        _check_fields(self.fields, len(self.couplings))
+        type(self)(self.couplings, self.fields)
 
     def product_path(self, base: Any, marginal: str):
         layers = self.layers
@@ -195,11 +193,4 @@ def check_couplings(couplings: ArrayLike) -> np.ndarray:
         raise ValueError(
             "couplings must have zeros on the diagonal: no unit is coupled with itself."
         )
-    return array
-
-
-def _check_fields(fields: ArrayLike, number: int) -> np.ndarray:
-    array = real_array("fields", fields)
-    if array.shape != (number,):
-        raise ValueError(f"fields must be a vector of {number} numbers, got shape {array.shape}.")
     return array

@@ -29,10 +29,11 @@ from annealz.core.arrays import on_device, real_array
 from annealz.core.numerics import log_sum
 from annealz.kernels.clusters import Clusters
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.models.contraction import Factors, contracted_log_z, contracted_log_z_if_cheap
+from annealz.models.abstract import AbstractEquivalent
+from annealz.models.contraction import Factors
+from annealz.models.enumeration import MAX_UNITS
 from annealz.models.graph import AbstractIsing
 from annealz.models.ising import Ising, lattice_couplings
-from annealz.models.rbm import RBM
 from annealz.paths.lattice import LatticePath
 from annealz.paths.lattice_product import colour_sites
 
@@ -41,7 +42,7 @@ _MOST_UNITS = 2**26
 _MOST_LISTED = 1000  # units whose factors are listed to see whether contraction is cheap
 
 
-class SquareIsing(AbstractIsing):
+class SquareIsing(AbstractEquivalent, AbstractIsing):
     """Spins on a periodic square lattice.
 
     Parameters
@@ -54,11 +55,8 @@ class SquareIsing(AbstractIsing):
     --------
     >>> import annealz
     >>> model = annealz.SquareIsing(8, coupling=0.3)
-    >>> estimate = annealz.estimate_log_z(
-    ...     model, base="uniform", num_steps=100, num_chains=100, second_opinion=False
-    ... )
-    >>> abs(estimate.log_z - annealz.square_ising_log_z(8, 0.3)) < 5 * estimate.std_err
-    True
+    >>> model.name, round(annealz.exact_log_z(model), 3)
+    ('ising-8x8', 50.609)
     """
 
     couplings: Float[Array, "2"]
@@ -151,9 +149,7 @@ class SquareIsing(AbstractIsing):
     def exact_log_z_if_cheap(self) -> float | None:
         if self.field == 0:
             return self.exact_log_z()
-        if self.has_exact_draws:
-            return self.as_ising().exact_log_z_if_cheap()
-        return contracted_log_z_if_cheap(self.factors()) if self.num_units <= _MOST_LISTED else None
+        return super().exact_log_z_if_cheap() if self.num_units <= _MOST_LISTED else None
 
     def factors(self) -> Factors:
         along, field = np.asarray(self.couplings, np.float64), float(self.field)
@@ -171,20 +167,11 @@ class SquareIsing(AbstractIsing):
         """log Z: in closed form without a field, else by enumeration of one colour or contraction."""
         if self.field == 0:
             return square_ising_log_z((self.height, self.width), self._along)
-        if self.has_exact_draws:
-            return self.as_ising().exact_log_z()
-        return contracted_log_z(self.factors())
+        return super().exact_log_z()
 
-    @property
-    def has_exact_draws(self) -> bool:
-        return self.num_units <= 50  # one colour can be enumerated
-
-    def exact_draws(self, num_draws: int, seed: int, marginal: str = "visible") -> np.ndarray:
-        even, odd = colour_sites(self.height, self.width)
-        model = self.as_ising()
-        biases = 2 * model.fields - 2 * model.couplings.sum(0)
-        rbm = RBM(4 * model.couplings[np.ix_(odd, even)], biases[odd], biases[even])
-        return rbm.exact_draws(num_draws, seed)
+    def equivalent(self) -> tuple[Ising, float] | None:
+        """Return the model on a graph where one colour can be enumerated."""
+        return (self.as_ising(), 0.0) if self.num_units <= 2 * MAX_UNITS else None
 
 
 def square_ising_log_z(side: int | tuple[int, int], coupling: float | tuple[float, float]) -> float:
@@ -195,10 +182,6 @@ def square_ising_log_z(side: int | tuple[int, int], coupling: float | tuple[floa
     >>> import annealz
     >>> round(annealz.square_ising_log_z(2, 0.0), 4)  # 4 log 2
     2.7726
-    >>> round(
-    ...     annealz.square_ising_log_z((32, 32), 0.4406868) / 1024, 4
-    ... )  # a spin, at the critical point
-    0.9303
     """
     height, width = (side, side) if isinstance(side, int) else side
     along = (coupling, coupling) if isinstance(coupling, float | int) else coupling

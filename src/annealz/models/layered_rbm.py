@@ -28,7 +28,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
 from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.arrays import on_device, real_array
@@ -64,16 +64,10 @@ class LayeredRBM(AbstractLayered):
     >>> spins = annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), visible="spin", hidden="spin")
     >>> spins.name, round(annealz.exact_log_z(spins), 4)
     ('spin-spin-rbm-2x3', 4.6155)
-    >>> rectified = annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), hidden="relu")
-    >>> rectified.name, round(annealz.exact_log_z(rectified), 4)
-    ('binary-relu-rbm-2x3', 3.626)
-    >>> round(float(spins.log_density(np.ones(3))), 4)  # log 2 cosh 0.5 + log 2 cosh 1
-    1.9402
+    >>> annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), hidden="relu").name
+    'binary-relu-rbm-2x3'
     """
 
-    weights: Float[Array, "hidden visible"] | Float[Array, "hidden visible states"]
-    hidden_bias: Float[Array, " hidden"]
-    visible_bias: Float[Array, " visible"] | Float[Array, "visible states"]
     visible_units: AbstractUnits
     hidden_units: AbstractUnits
     has_visible_spins: bool = eqx.field(static=True)
@@ -89,15 +83,12 @@ class LayeredRBM(AbstractLayered):
         hidden: str | AbstractUnits = "binary",
         offset: float = 0.0,
     ):
-        self.weights = on_device(real_array("weights", weights))
-        self.hidden_bias = on_device(real_array("hidden_bias", hidden_bias))
-        self.visible_bias = on_device(real_array("visible_bias", visible_bias))
+        super().__init__(weights, hidden_bias, visible_bias)
         self.has_visible_spins = isinstance(visible, str) and visible == "spin"
         self.has_hidden_spins = isinstance(hidden, str) and hidden == "spin"
         self.visible_units = _units(visible, _VISIBLE, "visible", self.visible_bias.shape)
         self.hidden_units = _units(hidden, _HIDDEN, "hidden", self.hidden_bias.shape)
         self.offset = float(offset)
-        self.check()
 
     def check(self) -> None:
         super().check()

@@ -48,15 +48,10 @@ class Potts(AbstractPairModel):
     >>> import annealz
     >>> import numpy as np
     >>> pair = annealz.Potts([[0.0, 1.0], [1.0, 0.0]], num_states=3)
-    >>> round(annealz.exact_log_z(pair), 4), round(float(np.log(3 * np.e + 6)), 4)
-    (2.6501, 2.6501)
-    >>> annealz.Potts.square(4, num_states=3, coupling=0.8).name
-    'potts-16x3'
-    >>> couplings = np.zeros((2, 3, 2, 3))  # 1.0 where unit 0 is in state 2 and unit 1 in state 0
-    >>> couplings[0, 2, 1, 0] = couplings[1, 0, 0, 2] = 1.0
-    >>> full = annealz.Potts(couplings)
-    >>> full.name, round(annealz.exact_log_z(full), 4), round(float(np.log(np.e + 8)), 4)
-    ('potts-2x3', 2.372, 2.372)
+    >>> round(annealz.exact_log_z(pair), 4)  # log(3 e + 6)
+    2.6501
+    >>> annealz.Potts(np.zeros((2, 3, 2, 3))).name, annealz.Potts.square(4, 3, coupling=0.8).name
+    ('potts-2x3', 'potts-16x3')
     """
 
     takes_data: ClassVar[bool] = True
@@ -80,11 +75,18 @@ class Potts(AbstractPairModel):
             raise ValueError(f"num_states must be at least 2, got {num_states}.")
         wanted = (checked.shape[0], num_states)
         given = np.zeros(wanted) if given is None else given
-        _check_sizes(checked, given, wanted)
+        if checked.ndim == 4 and checked.shape[1] != num_states:
+            raise ValueError(
+                f"num_states must be that of the couplings, {checked.shape[1]}, got {num_states}: leave "
+                "it out."
+            )
+        if given.shape != wanted:
+            raise ValueError(f"fields must be (units, states) = {wanted}, got shape {given.shape}.")
         self.couplings, self.fields = on_device(checked), on_device(given)
         self.frequencies = None
         if frequencies is not None:
-            self.frequencies = on_device(_check_frequencies(frequencies, wanted))
+            shares = check_frequencies(real_array("frequencies", frequencies), wanted)
+            self.frequencies = on_device(shares)
 
     @classmethod
     def square(
@@ -125,13 +127,7 @@ class Potts(AbstractPairModel):
         return couplings != 0 if couplings.ndim == 2 else (couplings != 0).any((1, 3))
 
     def check(self) -> None:
-        checked, fields = _check_any(self.couplings), real_array("fields", self.fields)
-        shape = fields.shape
-        if len(shape) != 2 or shape[1] < 2:
-            raise ValueError(f"fields must be (units, states), got shape {shape}.")
-        _check_sizes(checked, fields, (len(checked), shape[1]))
-        if self.frequencies is not None:
-            _check_frequencies(self.frequencies, shape)
+        type(self)(self.couplings, None, self.fields, self.frequencies)
 
     def log_density(self, x: ArrayLike, /) -> Float[Array, "..."]:
         """log p*(x) of states (..., units)."""
@@ -217,17 +213,6 @@ def _check_any(couplings: ArrayLike) -> np.ndarray:
     return array
 
 
-def _check_sizes(couplings: np.ndarray, fields: np.ndarray, wanted: tuple[int, int]) -> None:
-    """Refuse couplings and fields of other units or states."""
-    if couplings.ndim == 4 and couplings.shape[1] != wanted[1]:
-        raise ValueError(
-            f"num_states must be that of the couplings, {couplings.shape[1]}, got {wanted[1]}: leave it "
-            "out."
-        )
-    if fields.shape != wanted:
-        raise ValueError(f"fields must be (units, states) = {wanted}, got shape {fields.shape}.")
-
-
 def _states_of(couplings: np.ndarray, fields: np.ndarray | None) -> int:
     """q, where it need not be given."""
     if couplings.ndim == 4:
@@ -235,7 +220,3 @@ def _states_of(couplings: np.ndarray, fields: np.ndarray | None) -> int:
     if fields is not None and fields.ndim == 2:
         return fields.shape[1]
     raise ValueError("num_states must be given with couplings (units, units) and without fields.")
-
-
-def _check_frequencies(frequencies: ArrayLike, wanted: tuple[int, int]) -> np.ndarray:
-    return check_frequencies(real_array("frequencies", frequencies), wanted)

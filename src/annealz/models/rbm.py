@@ -57,8 +57,6 @@ class RBM(AbstractVisibleLayer):
     ('rbm-2x3', 2, 3)
     >>> round(annealz.exact_log_z(model), 4)
     4.3819
-    >>> round(float(model.log_density(np.zeros(3))), 4)  # log 2 + log(1 + 1/e)
-    1.0064
     """
 
     weights: Float[Array, "hidden visible"]

@@ -12,8 +12,8 @@ from scipy.special import betaln
 
 import annealz
 from annealz.core.random import Stream
-from annealz.models.priors.joint import JointPrior
-from annealz.models.priors.scipy_families import QUANTILES
+from annealz.models.priors.prior import JointPrior
+from annealz.models.priors.scipy_variable import QUANTILES
 from annealz.testing import assert_within_mc_error
 
 RUN = {"schedule": "linear", "num_steps": 100, "num_chains": 100, "second_opinion": False}

@@ -45,13 +45,10 @@ def load_model(name: str | Path, *, map: str | Mapping[str, str] | None = None) 
     --------
     >>> import annealz
     >>> import numpy as np
-    >>> model = annealz.load_model("mnist-pcd-20")
-    >>> model.num_hidden, model.num_visible
-    (20, 784)
     >>> np.savez("mine.npz", W=np.zeros((64, 64)), c=np.zeros(64), b=np.zeros(64))
     >>> names = {"weights": "W.T", "hidden_bias": "c", "visible_bias": "b"}
-    >>> annealz.load_model("mine.npz", map=names).name
-    'rbm-64x64'
+    >>> annealz.load_model("mine.npz", map=names).name, annealz.load_model("mnist-pcd-20").name
+    ('rbm-64x64', 'rbm-20x784')
     """
     return read_model(MappedFile.of(str(name), map))[0]
 

@@ -77,11 +77,9 @@ def save_rbm(path: str | Path, model: RBM, meta: dict[str, Any] | None = None) -
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> model = random_rbm(4, 6)
-    >>> annealz.save_rbm("model.npz", model, {"note": "not trained"})
-    >>> loaded = annealz.load_model("model.npz")
-    >>> loaded.digest == model.digest, annealz.model_record("model.npz")["note"]
-    (True, 'not trained')
+    >>> annealz.save_rbm("model.npz", random_rbm(4, 6), {"note": "not trained"})
+    >>> annealz.model_record("model.npz")["note"]
+    'not trained'
     """
     arrays = {name: getattr(model, name) for name in RBM.__dataclass_fields__}
     given = {name: np.asarray(array) for name, array in arrays.items() if array is not None}

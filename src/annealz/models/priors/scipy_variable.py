@@ -1,27 +1,140 @@
-"""A parameter under a frozen distribution of SciPy.
+"""A parameter under a frozen distribution of SciPy, in JAX.
 
-By default x = F^-1(Phi(z)) with z standard normal: in closed form where JAX has one (`scipy_families.py`),
-else SciPy's own `ppf` on the host, in float64, with the derivative
+By default by the quantile function, with z standard normal,
+
+    x = F^-1(Phi(z))        1 - Phi(z) = Phi(-z)
+
+exact in both tails: neither is computed from the difference of two numbers near 1. Where JAX has no closed
+form SciPy's own `ppf` is called on the host, in float64, with the derivative
 
     dx/dz = phi(z) / p(x)
 
-so that gradients of the likelihood pass through it. Gamma, beta and t variables have coordinates of
-their own. A multivariate normal is m + L z, L L^T its covariance.
+so that gradients of the likelihood pass through it. Some families have coordinates y of their own; draws of
+them are exact, from log gamma variables:
+
+    gamma       x = e^y           log p(y) = a y - e^y - log Gamma(a)
+    invgamma    x = e^-y          y as above
+    beta        x = 1/(1 + e^-y)  log p(y) = a log x + b log(1 - x) - log B(a, b)     y = log g_a - log g_b
+    t           x                 log p(x) of SciPy's
+
+These are the standard forms, location 0 and scale 1, and the shapes are SciPy's. A multivariate normal is
+m + L z, L L^T its covariance.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import ndtr, ndtri
+from jax.scipy.special import gammaln, log_ndtr, ndtr, ndtri
+from jaxtyping import Array
+from scipy import special as host
 
 from annealz.core.failures import call_on_host
-from annealz.models.priors.scipy_families import DENSITIES, QUANTILES, Law
 from annealz.models.priors.variable import Variable
 
 _LEAST, _MOST = np.finfo(float).tiny, 1 - np.finfo(float).epsneg  # of a probability in float64
+
+
+def _cauchy(z):
+    return jnp.sign(z) / jnp.tan(jnp.pi * ndtr(-jnp.abs(z)))
+
+
+def _laplace(z):
+    tail = -log_ndtr(-jnp.abs(z)) - jnp.log(2.0)
+    return jnp.sign(z) * tail
+
+
+def _truncnorm(z, a, b):
+    """Compute from the side on which the truncated law has its smaller probabilities."""
+    a, b = jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32)
+    is_right = a > 0
+    low, high = jnp.where(is_right, -b, a), jnp.where(is_right, -a, b)
+    u = ndtr(jnp.where(is_right, -z, z))
+    x = ndtri(ndtr(low) + u * (ndtr(high) - ndtr(low)))
+    return jnp.clip(jnp.where(is_right, -x, x), a, b)
+
+
+QUANTILES: dict[str, Callable[..., Any]] = {
+    "norm": lambda z: z,
+    "uniform": lambda z: ndtr(z),
+    "expon": lambda z: -log_ndtr(-z),
+    "halfnorm": lambda z: -ndtri(ndtr(-z) / 2),
+    "lognorm": lambda z, s: jnp.exp(s * z),
+    "cauchy": _cauchy,
+    "halfcauchy": lambda z: 1 / jnp.tan(jnp.pi / 2 * ndtr(-z)),
+    "laplace": _laplace,
+    "logistic": lambda z: log_ndtr(z) - log_ndtr(-z),
+    "gumbel_r": lambda z: -jnp.log(-log_ndtr(z)),
+    "gumbel_l": lambda z: jnp.log(-log_ndtr(-z)),
+    "weibull_min": lambda z, c: (-log_ndtr(-z)) ** (1 / c),
+    "pareto": lambda z, b: jnp.exp(-log_ndtr(-z) / b),
+    "loguniform": lambda z, a, b: jnp.exp(jnp.log(a) + ndtr(z) * (jnp.log(b) - jnp.log(a))),
+    "reciprocal": lambda z, a, b: jnp.exp(jnp.log(a) + ndtr(z) * (jnp.log(b) - jnp.log(a))),
+    "truncnorm": _truncnorm,
+}
+
+
+class Law(NamedTuple):
+    """x of y, y of x (NumPy), log p(y) and draws of y, element by element; the shapes come last."""
+
+    value: Callable[..., Array]
+    coordinate: Callable[[np.ndarray], np.ndarray]
+    density: Callable[..., Array]
+    draw: Callable[..., Array]
+
+
+def _gamma_density(y, a):
+    return a * y - jnp.exp(y) - gammaln(a)
+
+
+def _gamma_draw(key, shape, a):
+    return jax.random.loggamma(key, jnp.broadcast_to(jnp.float32(a), shape))
+
+
+def _beta_density(y, a, b):
+    log_beta = gammaln(a) + gammaln(b) - gammaln(a + b)
+    return a * jax.nn.log_sigmoid(y) + b * jax.nn.log_sigmoid(-y) - log_beta
+
+
+def _beta_draw(key, shape, a, b):
+    first, second = jax.random.split(key)
+    return _gamma_draw(first, shape, a) - _gamma_draw(second, shape, b)
+
+
+def _t_density(x, df):
+    return (
+        gammaln((df + 1) / 2)
+        - gammaln(df / 2)
+        - 0.5 * jnp.log(df * jnp.pi)
+        - (df + 1) / 2 * jnp.log1p(x**2 / df)
+    )
+
+
+def _t_draw(key, shape, df):
+    return jax.random.t(key, jnp.broadcast_to(jnp.float32(df), shape))
+
+
+_GAMMA = Law(lambda y, a: jnp.exp(y), np.log, _gamma_density, _gamma_draw)
+
+DENSITIES = {
+    "gamma": _GAMMA,
+    "chi2": Law(
+        lambda y, df: 2 * jnp.exp(y),
+        lambda x: np.log(x / 2),
+        lambda y, df: _gamma_density(y, df / 2),
+        lambda key, shape, df: _gamma_draw(key, shape, df / 2),
+    ),
+    "invgamma": Law(lambda y, a: jnp.exp(-y), lambda x: -np.log(x), _gamma_density, _gamma_draw),
+    "beta": Law(
+        lambda y, a, b: jax.nn.sigmoid(y),
+        lambda x: np.log(x) - np.log1p(-x),
+        _beta_density,
+        _beta_draw,
+    ),
+    "t": Law(lambda y, df: y, lambda x: x, _t_density, _t_draw),
+}
 
 
 def is_scipy(given: Any) -> bool:
@@ -113,7 +226,7 @@ class _OnHost:
         return call_on_host(function, jax.ShapeDtypeStruct(self.shape, jnp.float32), x)
 
     def quantile(self, z) -> np.ndarray:
-        u = np.clip(ndtr(np.asarray(z, np.float64)), _LEAST, _MOST)
+        u = np.clip(host.ndtr(np.asarray(z, np.float64)), _LEAST, _MOST)
         return np.asarray(_ppf(self.given)(u), np.float32)
 
     def log_density(self, x) -> np.ndarray:
@@ -159,7 +272,7 @@ def _of_normal(given: Any, shape: tuple[int, ...], value: Callable[[Any], Any]) 
         x = np.asarray(x, np.float64)
         above = getattr(given, "sf", None) or given.ccdf
         low, high = given.cdf(x), above(x)
-        return np.where(low < 0.5, ndtri(low), -ndtri(high)).reshape(-1, size)
+        return np.where(low < 0.5, host.ndtri(low), -host.ndtri(high)).reshape(-1, size)
 
     return Variable(shape, size, value, coordinates)
 

@@ -179,7 +179,7 @@ def _reweighted(evaluator: Evaluator, base: Any, generator: np.random.Generator)
     parts = np.exp(parts[:, : base.num_components])
     parts /= parts.sum(1, keepdims=True)
     weights = (1 - _EVEN) * (shares @ parts) + _EVEN / base.num_components
-    return dataclasses.replace(base, log_weights=on_device(np.log(weights)))
+    return base.with_weights(weights)
 
 
 @Compiled
