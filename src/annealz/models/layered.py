@@ -317,6 +317,9 @@ class SoftmaxRBM(AbstractLayered):
     ('softmax-rbm-3x4x5', 8.5172)
     """
 
+    def __init__(self, weights: ArrayLike, hidden_bias: ArrayLike, visible_bias: ArrayLike):
+        super().__init__(weights, hidden_bias, visible_bias)
+
     @property
     def num_states(self) -> int:
         return self.visible_bias.shape[1]
