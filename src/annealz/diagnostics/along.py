@@ -57,12 +57,8 @@ def log_z_along(run: "Run", betas=None) -> Along:
     >>> from annealz.testing import random_rbm
     >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
     >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
-    >>> along = annealz.log_z_along(run, [0, 0.5, 1])
-    >>> (
-    ...     along.betas.tolist(),
-    ...     round(float(along.log_z[0]), 4),
-    ... )  # log Z of the base is exact: 10 log 2
-    ([0.0, 0.5, 1.0], 6.9315)
+    >>> annealz.log_z_along(run, [0, 0.5]).log_z.round(4).tolist()[0]  # of the base: 10 log 2
+    6.9315
     """
     if getattr(run, "is_reverse", False):
         raise ValueError(

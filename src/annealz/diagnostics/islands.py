@@ -81,9 +81,7 @@ def judge_islands(island_log_means: np.ndarray) -> IslandJudgement:
     --------
     >>> import annealz
     >>> import numpy as np
-    >>> log_means = np.random.default_rng(0).normal(
-    ...     -0.02, 0.2, 20
-    ... )  # of 20 islands; the mean of e^x is 1
+    >>> log_means = np.random.default_rng(0).normal(-0.02, 0.2, 20)  # the mean of e^x is 1
     >>> judged = annealz.judge_islands(log_means)
     >>> judged.status.value, abs(judged.log_mean) < 4 * judged.std_err
     ('ok', True)

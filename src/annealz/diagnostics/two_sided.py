@@ -115,12 +115,8 @@ class TwoSided(Found, Shown):
     ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=100, two_sided=True
     ... )
     >>> sides = estimate.two_sided
-    >>> sides.status.value, sides.messages
-    ('ok', ())
-    >>> estimate.log_z == estimate.run.log_z0 + sides.log_ratio, estimate.std_err > sides.std_err
-    (True, True)
-    >>> sides.lower < sides.upper, 0 < sides.overlap <= 1
-    (True, True)
+    >>> sides.status.value, sides.messages, sides.lower < sides.upper
+    ('ok', (), True)
     """
 
     bar: Bar
@@ -210,11 +206,8 @@ def judge_two_sided(
     >>> import annealz
     >>> import numpy as np
     >>> generator = np.random.default_rng(0)
-    >>> forward, reverse = (
-    ...     generator.normal(-0.5, 1, 200),
-    ...     generator.normal(0.5, 1, 200),
-    ... )  # of log ratio 0
-    >>> sides = annealz.judge_two_sided(forward, reverse, are_exact=True)
+    >>> low, high = generator.normal([[-0.5], [0.5]], 1, (2, 200))  # of log ratio 0
+    >>> sides = annealz.judge_two_sided(low, high, are_exact=True)
     >>> sides.status.value, abs(sides.log_ratio) < 4 * sides.std_err
     ('ok', True)
     """

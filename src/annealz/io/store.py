@@ -40,7 +40,7 @@ _FILES = (
     "result.json",
     "run.json",  # last: as long as it is there, the others are known to be a run's
 )
-_MARKS = {".*.tmp", "report.html"}  # which alone make no run
+_NO_MARKS = {".*.tmp", "report.html"}  # which alone make no run
 _PUT_BACK = "put the file of this run back, or run it again with force=True"
 
 
@@ -83,7 +83,7 @@ class Store:
     @property
     def has_progress(self) -> bool:
         """Whether there is something to resume from."""
-        return any(True for kind in _FILES[:2] for _ in self.path.glob(kind))
+        return any(any(self.path.glob(kind)) for kind in _FILES[:2])
 
     @property
     def method(self) -> str | None:
@@ -99,15 +99,13 @@ class Store:
         """Refuse a place that cannot hold a run, or holds one already."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"the output {self.path} is a file: give a folder.")
-        if not force and any(
-            True for kind in _FILES if kind not in _MARKS for _ in self.path.glob(kind)
-        ):
-            state, verb = (
-                ("a finished run", "read") if self.is_done else ("an unfinished run", "resume")
-            )
+        marks = (kind for kind in _FILES if kind not in _NO_MARKS)
+        if not force and any(any(self.path.glob(kind)) for kind in marks):
+            state = "a finished" if self.is_done else "an unfinished"
+            verb = "read" if self.is_done else "resume"
             raise InputError(
                 "",
-                f"the output folder {self.path} already holds {state}",
+                f"the output folder {self.path} already holds {state} run",
                 remedy=f"choose another, {verb} it with 'annealz resume {self.path}', or overwrite it with "
                 "{force=True}",
             )
@@ -221,6 +219,5 @@ class Store:
         return value if isinstance(value, str) else None
 
     def _refusal(self, error: OSError) -> ValueError:
-        return ValueError(
-            f"cannot write to the output folder {self.path}: {error.strerror or error}."
-        )
+        reason = error.strerror or error
+        return ValueError(f"cannot write to the output folder {self.path}: {reason}.")

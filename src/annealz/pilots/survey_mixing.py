@@ -101,8 +101,6 @@ def survey_mixing(
     >>> terrain = annealz.survey_mixing(path, annealz.BlockGibbs(), budget=20_000)
     >>> terrain.tau.shape == terrain.betas.shape, terrain.sweeps <= 20_000
     (True, True)
-    >>> annealz.mixing(terrain, 100).num_steps
-    100
     """
     walk = _Walk(path, kernel, budget, seed, on_progress)
     first = walk.pass_up(_first_knots(kernel, walk.num_knots // 2), _SHARES[0])

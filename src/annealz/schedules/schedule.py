@@ -47,8 +47,6 @@ class Schedule(Shown):
     >>> schedule = annealz.Schedule(np.linspace(0, 1, 11) ** 2)
     >>> schedule.num_steps, schedule.digest[:8]
     (10, '0d4e5f38')
-    >>> schedule.to_pandas().shape
-    (11, 1)
     >>> annealz.Schedule([0, 0.5, 0.5, 1])
     Traceback (most recent call last):
         ...
@@ -163,11 +161,8 @@ class Schedule(Shown):
             words = raw.decode().replace(",", " ").split()
             return cls(np.fromiter(map(float, words), np.float64, len(words)), path.stem)
         record = parse_json(raw)
-        return (
-            cls(np.array(record), path.stem)
-            if isinstance(record, list)
-            else cls.from_record(record)
-        )
+        is_list = isinstance(record, list)
+        return cls(np.array(record), path.stem) if is_list else cls.from_record(record)
 
     @classmethod
     def from_record(cls, record: Any) -> Self:

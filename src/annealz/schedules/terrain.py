@@ -64,13 +64,9 @@ class Terrain(Shown):
     >>> import annealz
     >>> import numpy as np
     >>> betas = np.linspace(0, 1, 101)
-    >>> terrain = annealz.Terrain(
-    ...     betas, mean=betas, variance=(1 + 3 * betas) ** 2, ess=np.full(101, 1e6)
-    ... )
+    >>> terrain = annealz.Terrain(betas, betas, (1 + 3 * betas) ** 2, np.full(101, 1e6))
     >>> round(terrain.linear_cost, 2), round(terrain.least_cost, 2)  # 7 and 2.5 squared
     (7.0, 6.25)
-    >>> terrain.to_pandas().shape[0]
-    101
     """
 
     betas: np.ndarray

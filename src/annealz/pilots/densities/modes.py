@@ -55,10 +55,7 @@ _OCTAVES = np.arange(-8, 13)
 _WITHIN = 5.0  # nats
 _DOF = 4
 _FAR = 32.0
-_FAR_STRAIGHT, _WIDEST_STRAIGHT = (
-    1.0,
-    4.0,
-)  # far and starts, where coordinates are in units of their spread
+_FAR_STRAIGHT, _WIDEST_STRAIGHT = 1.0, 4.0  # where coordinates are in units of their spread
 
 
 @dataclasses.dataclass(frozen=True)
