@@ -102,10 +102,10 @@ class ScheduleRule(Entry):
 _VAROPT = ScheduleRule(
     "varopt",
     "constant speed in √g: least variance under perfect mixing",
-    "annealz.schedules.varopt:varopt",
+    "annealz.schedules.rules:varopt",
     pilot="annealed",
     parameter="max_step",
-    check="annealz.schedules.decelerate:check_max_step",
+    check="annealz.schedules.steps:check_max_step",
     is_compared=True,
 )
 _PAPER_STEPS = ("0.009", "0.006", "0.003")  # the limits of Kiwaki 2015
@@ -114,22 +114,22 @@ _OWN = (
     ScheduleRule(
         "mixing",
         "constant speed in √(g τ): least variance for chains that remember",
-        "annealz.schedules.mixing:mixing",
+        "annealz.schedules.rules:mixing",
         pilot="mixing",
         is_compared=True,
         predicts_variance=True,
     ),
-    ScheduleRule("linear", "equal steps", "annealz.schedules.linear:linear", is_compared=True),
+    ScheduleRule("linear", "equal steps", "annealz.schedules.rules:linear", is_compared=True),
     ScheduleRule(
         "sm08",
         "500 : 4,000 : 10,000 equal steps on [0, 0.5], [0.5, 0.9] and [0.9, 1]",
-        "annealz.schedules.linear:sm08",
+        "annealz.schedules.rules:sm08",
         is_compared=True,
     ),
     ScheduleRule(
         "gms13",
         "steps in proportion to √cost of each segment between 10 knots",
-        "annealz.schedules.gms13:gms13",
+        "annealz.schedules.rules:gms13",
         pilot="knots",
         is_compared=True,
     ),
@@ -138,7 +138,7 @@ _OWN = (
     ScheduleRule(
         "varopt-fixed-point",
         "the equation of varopt, solved by the iteration of the paper",
-        "annealz.schedules.varopt:varopt",
+        "annealz.schedules.rules:varopt",
         pilot="annealed",
         options={"method": "fixed_point"},
         is_compared=True,

@@ -52,7 +52,7 @@ from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
-from annealz.schedules.mixing import mixing
+from annealz.schedules.rules import mixing
 from annealz.schedules.terrain import Terrain
 
 _SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried

@@ -32,7 +32,7 @@ from annealz.models.rbm import RBM
 from annealz.models.trajectory import TrajectoryPath
 from annealz.paths.geometric import GeometricPath
 from annealz.pilots.draws import approximate_draws
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,7 +39,7 @@ from annealz.paths.abstract import AbstractPath
 from annealz.pilots.plan import named_rule, pilot_cost, plan_schedule
 from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules.choose import make_schedule
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.schedules.schedule import Schedule
 
 _SIZING_CHAINS = 200

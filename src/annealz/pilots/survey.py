@@ -22,7 +22,7 @@ from annealz.engine.progress import OnProgress, Progress
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.run_at_beta import run_at_beta
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.schedules.terrain import Terrain
 
 _UPDATES_A_CALL = 100

@@ -39,6 +39,7 @@ from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.autocorrelation import Memory, measure_memory
 from annealz.pilots.run_at_beta import CAPACITY
 from annealz.pilots.visits import MOST_KNOTS, MOST_LEGS, MOST_SWEEPS, Leg, Population, Seen, visit
+from annealz.schedules.steps import clock
 from annealz.schedules.terrain import Terrain
 
 _MAX_CHAINS, _MIN_CHAINS = 50, 20
@@ -276,9 +277,7 @@ def _first_knots(kernel: AbstractKernel, count: int) -> np.ndarray:
 def _knots(terrain: Terrain, count: int) -> np.ndarray:
     """Betas at equal steps of the mean of beta itself and of the clock of the terrain's schedule."""
     grid, friction = terrain.on_grid(with_memory=True)
-    speed = np.sqrt(friction)
-    clock = np.concatenate([[0], np.cumsum((speed[1:] + speed[:-1]) / 2 * np.diff(grid))])
-    mixed = (clock / clock[-1] if clock[-1] > 0 else grid) / 2 + grid / 2
+    mixed = clock(grid, np.sqrt(friction)) / 2 + grid / 2
     knots = np.interp(np.linspace(0, 1, count), mixed, grid)
     knots[0], knots[-1] = 0.0, 1.0
     return knots
