@@ -1,4 +1,4 @@
-"""What can be asked for by name: models, bases, layers, algorithms; schedules are in `registry/`.
+"""What can be asked for by name: models, bases, layers, algorithms; schedules are in `io/schedules.py`.
 
 This module imports nothing of JAX: the command line says these names in its help and completes them.
 """

@@ -161,12 +161,10 @@ class Recent:
         of = tuple(of)
         with self._lock:
             for others, value in self._held:
-                if len(others) == len(of) and all(map(_is_same, of, others)):
+                pairs = zip(of, others, strict=False)
+                is_same = all(a is b or (isinstance(a, str) and a == b) for a, b in pairs)
+                if is_same and len(of) == len(others):
                     return value
             value = make()
             self._held = [(of, value), *self._held[: self._size - 1]]
             return value
-
-
-def _is_same(first: Any, second: Any) -> bool:
-    return first is second or (isinstance(first, str) and first == second)

@@ -133,7 +133,9 @@ class Convergence:
 def log_z_by_chains(run: "Run", reverse: "Run | None" = None) -> Convergence:
     """log Z from the first few chains up to all, at equal ratios; with a reverse run, of each side."""
     size = run.island_size or 1
-    counts = _counts(run.num_chains // size)
+    num = run.num_chains // size
+    points = np.geomspace(min(_FIRST if num >= _FEW else 2, num), num, _NUM_POINTS)
+    counts = np.unique(np.append(np.round(points[:-1]).astype(int), num))
     if reverse is None:
         log_ratio, std_err = _averages(run.island_log_means, counts, is_corrected=size > 1)
     else:
@@ -144,11 +146,6 @@ def log_z_by_chains(run: "Run", reverse: "Run | None" = None) -> Convergence:
             whole = related_std_err(run.work, reverse.work, reverse.ancestors)
             std_err *= max(1.0, whole / std_err[-1])
     return Convergence(counts * size, run.log_z0 + log_ratio, std_err)
-
-
-def _counts(num: int) -> np.ndarray:
-    points = np.geomspace(min(_FIRST if num >= _FEW else 2, num), num, _NUM_POINTS)
-    return np.unique(np.append(np.round(points[:-1]).astype(int), num))
 
 
 def _averages(

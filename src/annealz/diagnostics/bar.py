@@ -63,7 +63,9 @@ class Bar:
 def bar(forward: np.ndarray, reverse: np.ndarray) -> Bar:
     """log Z_B / Z_A from the work of forward and of reverse chains, which need not be as many."""
     forward, reverse = _checked("forward", forward), _checked("reverse", reverse)
-    pooled, centre = _pooled(forward, reverse)
+    pooled = np.concatenate([forward, reverse])
+    centre = float(np.median(pooled))
+    pooled = pooled - centre  # so that the scale of the work costs no digits
     x = _root(pooled, reverse.size)
     distance = pooled - x
     fermi, rest = expit(distance), expit(-distance)
@@ -134,19 +136,11 @@ def _effective(terms: np.ndarray) -> float:
     return float(terms.sum() ** 2 / (terms**2).sum())
 
 
-def _pooled(forward: np.ndarray, reverse: np.ndarray) -> tuple[np.ndarray, float]:
-    """Both sides about their middle, so that their scale costs no digits; and the middle."""
-    pooled = np.concatenate([forward, reverse])
-    centre = float(np.median(pooled))
-    return pooled - centre, centre
-
-
 def _checked(name: str, work) -> np.ndarray:
     work = np.asarray(work, np.float64)
-    if work.ndim != 1 or work.size == 0 or not np.isfinite(work).all():
-        came = (
-            f"shape {work.shape}" if work.ndim != 1 or work.size == 0 else "NaN or infinite values"
-        )
+    is_vector = work.ndim == 1 and work.size > 0
+    if not is_vector or not np.isfinite(work).all():
+        came = "NaN or infinite values" if is_vector else f"shape {work.shape}"
         raise ValueError(
             f"{name} work must be a vector of finite numbers, one per chain, got {came}: give the log "
             "weights of a forward run, and minus those of a reverse run."

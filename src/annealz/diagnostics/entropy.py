@@ -74,10 +74,8 @@ class EntropyJudgement(Found):
             freedom = size // self.island_size - 1
             half = float(stdtrit(freedom, (1 + level) / 2)) * self.std_err if freedom else np.inf
             return self.value - half, self.value + half
-        ess, predicted = (
-            effective_sample_size(self.log_weights),
-            foretold_sample_size(self.log_weights),
-        )
+        ess = effective_sample_size(self.log_weights)
+        predicted = foretold_sample_size(self.log_weights)
         if min(ess, predicted) >= _MIN_DELTA_ESS:
             low, high = ndtri((1 - level) / 2), ndtri((1 + level) / 2)
         elif size < 10:  # too few to resample

@@ -128,13 +128,20 @@ def judge_nested(
     each = tuple(nested_sum(one.births, one.deaths, seed=seed) for one in runs)
     births, deaths = (np.concatenate([getattr(one, name) for one in runs]) for name in _EVENTS)
     merged = nested_sum(births, deaths, seed=seed) if len(runs) > 1 else each[0]
-    excess = _excess(each)
+    values, errors = np.array([(one.log_z, one.std_err) for one in each]).T
+    weights = errors**-2.0
+    excess = float((weights * (values - (weights * values).sum() / weights.sum()) ** 2).sum())
     found = []
     if excess > _limit(len(runs), _LEVEL):
-        more = Remedy(
-            num_live=2 * sum(one.num_live for one in runs), num_inner_steps=2 * num_inner_steps
+        num_live = 2 * sum(one.num_live for one in runs)
+        more = Remedy(num_live=num_live, num_inner_steps=2 * num_inner_steps)
+        low, high = int(values.argmin()), int(values.argmax())
+        spread, error = (
+            float(values[high] - values[low]),
+            float(np.hypot(errors[low], errors[high])),
         )
-        found.append(Finding.of(Kind.RUNS_DISAGREE, more, **_gap(each)))
+        size = len(runs)
+        found.append(Finding.of(Kind.RUNS_DISAGREE, more, spread=spread, size=size, error=error))
     found += _of_endings(runs, merged, limit) + _of_walks(runs)
     return NestedJudgement(
         merged=merged,
@@ -144,27 +151,9 @@ def judge_nested(
     )
 
 
-def _excess(each: Sequence[Volumes]) -> float:
-    """Q."""
-    values = np.array([one.log_z for one in each])
-    weights = np.array([one.std_err for one in each]) ** -2.0
-    mean = (weights * values).sum() / weights.sum()
-    return float((weights * (values - mean) ** 2).sum())
-
-
 def _limit(num_runs: int, level: float) -> float:
     """The quantile of Q; infinite for one run, which has nothing to differ from."""
     return float(chdtri(num_runs - 1, 1 - level)) if num_runs > 1 else np.inf
-
-
-def _gap(each: Sequence[Volumes]) -> dict[str, float]:
-    """The two runs that differ most, and the error of their difference."""
-    low, high = min(each, key=lambda one: one.log_z), max(each, key=lambda one: one.log_z)
-    return {
-        "spread": high.log_z - low.log_z,
-        "size": len(each),
-        "error": float(np.hypot(low.std_err, high.std_err)),
-    }
 
 
 def _of_endings(runs: "Sequence[NestedRun]", merged: Volumes, limit: int | None) -> list[Finding]:
@@ -185,9 +174,7 @@ def _of_endings(runs: "Sequence[NestedRun]", merged: Volumes, limit: int | None)
 def _of_walks(runs: "Sequence[NestedRun]") -> list[Finding]:
     """Slices that found nothing, and NaN."""
     found = []
-    failed, size = (
-        sum(getattr(one, name) for one in runs) for name in ("num_failed", "num_slices")
-    )
+    failed, size = sum(one.num_failed for one in runs), sum(one.num_slices for one in runs)
     if failed > _MOST_FAILED * size:
         found.append(Finding.of(Kind.FAILED_SLICES, failed=failed, size=size))
     nans = sum(one.num_nan for one in runs)

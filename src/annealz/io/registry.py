@@ -154,16 +154,10 @@ def _entry_points(group: str, places: tuple[str, ...]) -> tuple[_Declared, ...]:
     """Return the entry points of a group by name, of what is installed in these places."""
     from importlib.metadata import entry_points  # takes its time: not where nobody asks
 
-    found = {
-        _Declared(
-            shown(point.name),
-            point.value,
-            shown(f"{point.dist.name} {point.dist.version}")
-            if point.dist
-            else "an unknown package",
-        )
-        for point in entry_points(group=group)
-    }
+    found = set()
+    for point in entry_points(group=group):
+        home = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
+        found.add(_Declared(shown(point.name), point.value, shown(home)))
     return tuple(sorted(found))
 
 

@@ -8,7 +8,7 @@ result.json         the result as the command line prints it with --json; writte
                     done, and is never read
 report.html         the result as a page
 000010000.npz …     models along a training
-.lock               while a process writes here (`storage/lock.py`)
+.lock               while a process writes here (`io/files.py`)
 
 Every archive carries the digest of run.json, so that a file of another run is recognised. Nothing in a
 folder is ever imported or run.
@@ -45,21 +45,7 @@ _PUT_BACK = "put the file of this run back, or run it again with force=True"
 
 
 class Store:
-    """The folder of one run: what it was given, where it stands, what came out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from annealz.io.store import Store
-    >>> store = Store("run")
-    >>> with store.writing():
-    ...     store.check_free(force=False)
-    ...     store.create({"method": "dice", "seed": 1}, {"faces": np.arange(6)})
-    ...     store.save("throws", {"throws": np.array([2, 5])}, {})
-    ...     store.finish({"mean": 3.5})
-    >>> Store("run").method, Store("run").load("throws")[0]["throws"].tolist()
-    ('dice', [2, 5])
-    """
+    """The folder of one run: what it was given, where it stands, what came out."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)

@@ -326,14 +326,12 @@ def _second(
 
 def _finding(scouts: Sequence[Scout]) -> list[Scout]:
     """Those that no other shows to miss something; at least the one of the largest log Z."""
-
-    def finds(one: Scout) -> bool:
-        return all(
-            one.log_z > other.log_z - _MISSES - 3 * np.hypot(one.std_err, other.std_err)
-            for other in scouts
-        )
-
-    return [one for one in scouts if finds(one)] or [max(scouts, key=lambda one: one.log_z)]
+    log_z, errors = np.array([(one.log_z, one.std_err) for one in scouts]).T
+    least = log_z - _MISSES - 3 * np.hypot(errors[:, None], errors)
+    found = [
+        one for one, finds in zip(scouts, (log_z[:, None] > least).all(1), strict=True) if finds
+    ]
+    return found or [max(scouts, key=lambda one: one.log_z)]
 
 
 def second_chains(num_chains: int, is_resampled: bool = False) -> int:

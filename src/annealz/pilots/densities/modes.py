@@ -151,15 +151,9 @@ def _mode_at(evaluator: Evaluator, place: np.ndarray, value: float) -> Mode | No
     is_flat = bool(np.abs(curvature).min() < _FLATTEST * largest) or largest < 1e-12
     curvature = np.maximum(np.abs(curvature), max(_FLATTEST * largest, 1e-12))
     evidence = value + len(place) / 2 * np.log(2 * np.pi) - np.log(curvature).sum() / 2
-    return Mode(
-        place,
-        value,
-        float(evidence),
-        (axes / curvature) @ axes.T,
-        (axes * curvature) @ axes.T,
-        is_mode and not is_flat,
-        is_flat,
-    )
+    covariance, sharpness = (axes / curvature) @ axes.T, (axes * curvature) @ axes.T
+    is_mode &= not is_flat
+    return Mode(place, value, float(evidence), covariance, sharpness, is_mode, is_flat)
 
 
 def wide_bases(

@@ -90,21 +90,14 @@ def explore(
     cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, **load)
     some = np.linspace(0, len(found.seen) - 1, _HOT).round().astype(int)
     hot = programs.position(path, found.seen[some], work=0)
+    rows, values, cooled, highest, hot = (
+        np.asarray(one, np.float64) for one in (rows, values, cooled, highest, hot)
+    )
+    sample = Sample(rows, values, path.log_z0 + found.log_ratio)
     each = kernel.evaluations
     assert each is not None
-    return Population(
-        kernel,
-        found,
-        Sample(
-            np.asarray(rows, np.float64),
-            np.asarray(values, np.float64),
-            path.log_z0 + found.log_ratio,
-        ),
-        np.asarray(cooled, np.float64),
-        np.asarray(highest, np.float64),
-        np.asarray(hot, np.float64),
-        each * (found.sweeps + _SWEEPS_AT_ONE * count) + found.starts + cooling * count,
-    )
+    evaluations = each * (found.sweeps + _SWEEPS_AT_ONE * count) + found.starts + cooling * count
+    return Population(kernel, found, sample, cooled, highest, hot, evaluations)
 
 
 @Compiled
