@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from annealz.core.rectified_units import ReLUUnits as ReLUUnits
     from annealz.core.units import GaussianUnits as GaussianUnits
     from annealz.diagnostics.along import log_z_along as log_z_along
-    from annealz.diagnostics.islands import judge_islands as judge_islands
+    from annealz.diagnostics.diagnostics import judge_islands as judge_islands
     from annealz.diagnostics.status import Status as Status
     from annealz.diagnostics.two_sided import TwoSided as TwoSided
     from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided

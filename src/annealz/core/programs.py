@@ -87,12 +87,8 @@ class Compiled:
         with _one_at_a_time:  # or two threads would make it twice
             if level not in self._programs:
                 options = xla_options(level)
-                jit: Any = eqx.filter_jit
-                self._programs[level] = (
-                    jit(self._function)
-                    if options is None
-                    else jit(self._function, compiler_options=options)
-                )
+                more: Any = {} if options is None else {"compiler_options": options}
+                self._programs[level] = eqx.filter_jit(self._function, **more)
             return self._programs[level]
 
 

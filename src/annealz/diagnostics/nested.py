@@ -136,12 +136,10 @@ def judge_nested(
         num_live = 2 * sum(one.num_live for one in runs)
         more = Remedy(num_live=num_live, num_inner_steps=2 * num_inner_steps)
         low, high = int(values.argmin()), int(values.argmax())
-        spread, error = (
-            float(values[high] - values[low]),
-            float(np.hypot(errors[low], errors[high])),
-        )
-        size = len(runs)
-        found.append(Finding.of(Kind.RUNS_DISAGREE, more, spread=spread, size=size, error=error))
+        spread = float(values[high] - values[low])
+        error = float(np.hypot(errors[low], errors[high]))
+        between = {"spread": spread, "size": len(runs), "error": error}
+        found.append(Finding.of(Kind.RUNS_DISAGREE, more, **between))
     found += _of_endings(runs, merged, limit) + _of_walks(runs)
     return NestedJudgement(
         merged=merged,

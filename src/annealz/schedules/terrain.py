@@ -129,10 +129,7 @@ class Terrain(Shown):
         """
         grid = np.union1d(np.linspace(0, 1, num_points), self.betas)
         if self.provenance.get("is_dense"):  # knots may lie far nearer to each other than the grid
-            between = [
-                np.linspace(*ends, 17) for ends in zip(self.betas, self.betas[1:], strict=False)
-            ]
-            grid = np.union1d(grid, np.concatenate(between)) if between else grid
+            grid = np.union1d(grid, np.linspace(self.betas[:-1], self.betas[1:], 17))
         grid = grid[np.diff(grid, prepend=-1) > _LEAST_SPACING / 10]
         grid[-1] = 1.0  # or a neighbour stands in its place
         logs = self._log_variance()

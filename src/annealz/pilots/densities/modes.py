@@ -34,8 +34,8 @@ from scipy.special import logsumexp
 
 from annealz.bases.gaussian import root_of
 from annealz.bases.gaussian_mixture import GaussianMixtureBase
+from annealz.core.arrays import times
 from annealz.core.random import derive_seed
-from annealz.core.row_products import times
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.uphill import uphill
 
