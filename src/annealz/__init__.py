@@ -86,8 +86,8 @@ if TYPE_CHECKING:
     from annealz.pilots.draws import approximate_draws as approximate_draws
     from annealz.pilots.moment import fit_moment_path as fit_moment_path
     from annealz.pilots.plan import plan_schedule as plan_schedule
-    from annealz.pilots.survey import survey as survey
-    from annealz.pilots.survey import survey_knots as survey_knots
+    from annealz.pilots.plan import survey as survey
+    from annealz.pilots.plan import survey_knots as survey_knots
     from annealz.pilots.survey_mixing import survey_mixing as survey_mixing
     from annealz.results.compare import compare_schedules as compare_schedules
     from annealz.results.conservative import Conservative as Conservative

@@ -16,7 +16,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
-import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -56,9 +55,7 @@ def indices(number: int) -> jax.Array:
 
 def in_float64() -> AbstractContextManager[Any]:
     """Return a context in which JAX computes in float64, in this thread alone."""
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
-    return jax.experimental.enable_x64()  # pyright: ignore  # before JAX 0.8
+    return jax.enable_x64(True)
 
 
 def moments(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ bootstrap over both sides was no better.
 import dataclasses
 
 import numpy as np
-from scipy.special import expit, log_expit, ndtri
+from scipy.special import expit, log_expit
 
 _TOLERANCE = 1e-13  # nats
 
@@ -53,11 +53,6 @@ class Bar:
     """Forward and reverse chains that meet the other side."""
     crooks_z: float
     """Standard errors by which the two sides contradict Crooks's theorem."""
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval."""
-        half = float(ndtri((1 + level) / 2)) * self.std_err
-        return self.log_ratio - half, self.log_ratio + half
 
 
 def bar(forward: np.ndarray, reverse: np.ndarray) -> Bar:

@@ -52,7 +52,6 @@ A forward estimate that is lower than BAR by 4 of their joint standard errors is
 """
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -222,10 +221,11 @@ def judge_two_sided(
             kin, copies = None, _design_effect(kin, reverse.size)
     found: list[Finding] = []
     if min(forward.size, reverse.size) < _MIN_CHAINS:
-        more, sizes = Remedy(num_chains=10 * _MIN_CHAINS), _by_side(forward.size, reverse.size)
+        more = Remedy(num_chains=10 * _MIN_CHAINS)
+        sizes = {"forward": forward.size, "reverse": reverse.size}
         found.append(Finding.of(Kind.TOO_FEW_TWO_SIDED, more, **sizes, needed=_MIN_CHAINS))
     elif min(joined.effective) < _MIN_EFFECTIVE or joined.std_err == np.inf:
-        meet = _by_side(*joined.effective)
+        meet = dict(zip(("forward", "reverse"), joined.effective, strict=True))
         found.append(Finding.of(Kind.LITTLE_OVERLAP, **meet, needed=_MIN_EFFECTIVE))
     found += _of_work(forward, reverse, joined, bounds, copies)
     if not are_exact:
@@ -239,10 +239,6 @@ def judge_two_sided(
         low = Finding.of(Kind.FORWARD_IS_LOW, forward=log_z0 + alone, difference=difference)
         found.append(low)
     return TwoSided(joined, bounds, alone, by_kind(found), std_err, kin)
-
-
-def _by_side(forward: float, reverse: float) -> dict[str, Any]:
-    return {"forward": forward, "reverse": reverse}
 
 
 def _design_effect(kin: Kinship, size: int) -> float:

@@ -74,8 +74,7 @@ class Scout:
     base: AbstractBase
     path: AbstractPath
     terrain: Terrain
-    log_z: float
-    """By a pilot: rough, and low where the base misses something."""
+    log_z: float  # by a pilot: rough, and low where the base misses something
     std_err: float
     run: Run | None = None
     spent: Cost = Cost()
@@ -112,14 +111,11 @@ class _Found(NamedTuple):
 class BaseChoice:
     """The first and the second base, with what led to them."""
 
-    first: Scout | None
-    """None where the base was given."""
-    second: Scout | None
-    """None where no unlike base is known."""
+    first: Scout | None  # None where the base was given
+    second: Scout | None  # None where no unlike base is known
     tried: tuple[Scout, ...]
     cost: Cost
-    is_cut: bool = False
-    """Whether a time limit left bases untried."""
+    is_cut: bool = False  # whether a time limit left bases untried
 
     @property
     def states(self) -> np.ndarray:
@@ -160,8 +156,7 @@ class BaseSearch:
     num_chains: int = 1000
     on_progress: OnProgress | None = None
     deadline: float | None = None
-    cost: Cost = dataclasses.field(default=Cost(), init=False)
-    """Of all pilots so far."""
+    cost: Cost = dataclasses.field(default=Cost(), init=False)  # of all pilots so far
     is_cut: bool = dataclasses.field(default=False, init=False)
     began: float = dataclasses.field(default_factory=time.monotonic, init=False)
 

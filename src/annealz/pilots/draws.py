@@ -143,10 +143,8 @@ class TraceRows(NamedTuple):
 
     fit: np.ndarray
     """(rows, dim): the first half of every chain; none where no base is to be fitted."""
-    reverse: np.ndarray
-    """(rows, dim), about independent of each other."""
-    effective: float
-    """Independent draws that the whole trace is worth."""
+    reverse: np.ndarray  # (rows, dim), about independent of each other
+    effective: float  # independent draws that the whole trace is worth
 
 
 def is_trace(draws: Any) -> bool:

@@ -68,8 +68,7 @@ class Forecast(NamedTuple):
     num_chains: int
     target_std_err: float
     seconds: float
-    cost: Cost
-    """Of finding it."""
+    cost: Cost  # of finding it
     max_seconds: float | None = None
 
     @property

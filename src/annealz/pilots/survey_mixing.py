@@ -178,22 +178,21 @@ class _Walk:
 
     def terrain(self, knots: list[_Knot]) -> Terrain:
         """Return what the knots show of the path."""
-        memories = [knot.memory for knot in knots]
-        independent = [
-            self.num_chains * (1 - _BURN_IN) * knot.length / max(knot.memory.tau, 1.0)
-            for knot in knots
-        ]
+        columns = zip(*(knot.memory for knot in knots), strict=True)
+        mean, variance, tau, is_bound = (np.array(column) for column in columns)
+        lengths = np.array([knot.length for knot in knots])
+        independent = self.num_chains * (1 - _BURN_IN) * lengths / np.maximum(tau, 1.0)
         known: dict[str, Any] = {}
         if (each := self.kernel.evaluations) is not None:
             known["starts"] = self.starts * (1 - each)  # counted as sweeps, with one evaluation
             known["is_dense"] = isinstance(self.kernel, AbstractTunedKernel)
         return Terrain(
             betas=np.array([knot.beta for knot in knots]),
-            mean=np.array([memory.mean for memory in memories]),
-            variance=np.array([memory.variance for memory in memories]),
+            mean=mean,
+            variance=variance,
             ess=np.maximum(independent, 1.0),
-            tau=np.array([memory.tau for memory in memories]),
-            tau_is_bound=np.array([memory.is_bound for memory in memories]),
+            tau=tau,
+            tau_is_bound=is_bound,
             sweeps=self.done * self.num_chains,
             seconds=time.monotonic() - self.began,
             provenance={
@@ -222,9 +221,8 @@ class _Walk:
     def take(self, legs: list[Leg]) -> Iterator[Seen]:
         """What these legs show, as many of their sweeps at a time as the clock allows."""
         while legs:
-            now, legs = _cut(
-                legs, self.pace.take(min(sum(leg.num_sweeps for leg in legs), MOST_SWEEPS))
-            )
+            count = min(sum(leg.num_sweeps for leg in legs), MOST_SWEEPS)
+            now, legs = _cut(legs, self.pace.take(count))
             with self.pace:
                 self.population, seen = visit(
                     self.path, self.kernel, self.stream, self.chains, self.population, self.betas,

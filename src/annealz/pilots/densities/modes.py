@@ -64,15 +64,11 @@ class Mode:
 
     place: np.ndarray
     value: float
-    evidence: float
-    """Laplace's, of the mass around it."""
+    evidence: float  # Laplace's, of the mass around it
     covariance: np.ndarray
-    sharpness: np.ndarray
-    """Its inverse."""
-    is_mode: bool
-    """Whether the density falls in every direction."""
-    is_flat: bool
-    """Whether it hardly changes in some direction, so that the evidence says nothing."""
+    sharpness: np.ndarray  # its inverse
+    is_mode: bool  # whether the density falls in every direction
+    is_flat: bool  # whether it hardly changes in some direction, so that the evidence says nothing
 
     def is_same(self, place: np.ndarray, value: float) -> bool:
         """Whether a search that ended here found this mode again, and not a narrow one inside it."""

@@ -57,13 +57,10 @@ class Straightened:
     """A density, the same in other coordinates, and what led to them."""
 
     origin: LogDensity
-    model: LogDensity
-    """The same in the other coordinates."""
-    warps: tuple[Warp, ...]
-    """From the density's own coordinates inwards."""
+    model: LogDensity  # the same in the other coordinates
+    warps: tuple[Warp, ...]  # from the density's own coordinates inwards
     profiles: tuple[Profile, ...]
-    log_z: float
-    """What a pilot found before, rough."""
+    log_z: float  # what a pilot found before, rough
 
     @property
     def names(self) -> str:

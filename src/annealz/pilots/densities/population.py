@@ -38,8 +38,7 @@ _WALK = 2.0  # step of a random walk, times the root of the dimension
 class Population:
     """Chains at beta = 1, and how they got there."""
 
-    kernel: AbstractTunedKernel
-    """Tuned on their path."""
+    kernel: AbstractTunedKernel  # tuned on their path
     adaptation: Adaptation
     sample: "Sample"
     starts: np.ndarray
@@ -52,8 +51,7 @@ class Sample:
     """Positions (sweeps, chains, dim) at beta = 1, values (sweeps, chains) and log Z, rough."""
 
     rows: np.ndarray
-    values: np.ndarray
-    """log p* there, less the offset of the path."""
+    values: np.ndarray  # log p* there, less the offset of the path
     log_z: float
 
     @property

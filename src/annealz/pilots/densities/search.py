@@ -52,14 +52,11 @@ class DensityBases:
 
     first: AbstractBase
     second: AbstractBase
-    second_kernel: AbstractTunedKernel | None
-    """Tuned along the second path."""
-    second_temperatures: int
-    """Of equal difficulty, that a population needed along it."""
+    second_kernel: AbstractTunedKernel | None  # tuned along the second path
+    second_temperatures: int  # of equal difficulty, that a population needed along it
     findings: tuple[Finding, ...]
     reason: str
-    rounding: float
-    """Of one value of the density, in float32."""
+    rounding: float  # of one value of the density, in float32
     evaluations: int
     seconds: float = 0.0
 
