@@ -53,16 +53,12 @@ class EntropyJudgement(Found):
     """An entropy less log Z_A, its error, and what to think of it."""
 
     log_weights: np.ndarray
-    log_densities: np.ndarray
-    """(chains,): g; of chains without weight zero."""
-    value: float
-    """log mean w - m."""
+    log_densities: np.ndarray  # (chains,): g; of chains without weight zero
+    value: float  # log mean w - m
     std_err: float
-    mean: float
-    """m."""
+    mean: float  # m
     mean_std_err: float
-    mean_ess: float
-    """ESS_g."""
+    mean_ess: float  # ESS_g
     island_size: int | None
     findings: Findings
 

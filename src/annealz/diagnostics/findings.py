@@ -21,24 +21,18 @@ class Remedy:
     """Settings by their names in Python, with the values to try; None leaves a setting as it is."""
 
     exact: bool | None = None
-    data: bool | None = None
-    """Data are needed, which only the user has."""
+    data: bool | None = None  # data are needed, which only the user has
     base: str | None = None
     method: str | None = None
     num_steps: int | None = None
     num_chains: int | None = None
-    num_live: int | None = None
-    """Of nested sampling."""
-    num_inner_steps: int | None = None
-    """Of nested sampling."""
+    num_live: int | None = None  # of nested sampling
+    num_inner_steps: int | None = None  # of nested sampling
     target_std_err: float | None = None
     max_seconds: int | None = None
-    conservative: bool | None = None
-    """Of a log-likelihood."""
-    map: str | None = None
-    """Of a model's file; may name numbers of the finding, in braces."""
-    words: str = ""
-    """What follows the settings in a sentence, or all there is."""
+    conservative: bool | None = None  # of a log-likelihood
+    map: str | None = None  # of a model's file; may name numbers of the finding, in braces
+    words: str = ""  # what follows the settings in a sentence, or all there is
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -62,8 +62,7 @@ class Volumes:
     """H = the mean of log L / Z over the posterior, in nats: how far the posterior is from the prior."""
     log_weights: np.ndarray
     """(points,) normalised posterior weights, in the order of the points that were given."""
-    log_volumes: np.ndarray
-    """(points,) expected log X at the death of each."""
+    log_volumes: np.ndarray  # (points,) expected log X at the death of each
 
 
 def count_live(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:
@@ -116,8 +115,7 @@ class NestedJudgement(Found):
 
     merged: Volumes
     each: tuple[Volumes, ...]
-    std_err: float
-    """Of the merged log Z, enlarged where the runs differ beyond their own errors."""
+    std_err: float  # of the merged log Z, enlarged where the runs differ beyond their own errors
     findings: Findings
 
 
