@@ -109,11 +109,7 @@ def judge_entropy(
 ) -> EntropyJudgement:
     """log mean w - m of a forward run, with its error and its status.
 
-    Parameters
-    ----------
-    log_weights : (chains,)
-    log_densities : (chains,), log p* of the last states
-    island_size : chains per island, where islands were resampled
+    `log_densities` are log p* of the last states; `island_size` is None where no islands were resampled.
     """
     log_weights = np.asarray(log_weights, np.float64)
     size = log_weights.size

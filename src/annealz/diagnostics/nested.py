@@ -138,7 +138,12 @@ def judge_nested(
         error = float(np.hypot(errors[low], errors[high]))
         between = {"spread": spread, "size": len(runs), "error": error}
         found.append(Finding.of(Kind.RUNS_DISAGREE, more, **between))
-    found += _of_endings(runs, merged, limit) + _of_walks(runs)
+    found += _of_endings(runs, merged, limit)
+    failed, size = sum(one.num_failed for one in runs), sum(one.num_slices for one in runs)
+    if failed > _MOST_FAILED * size:
+        found.append(Finding.of(Kind.FAILED_SLICES, failed=failed, size=size))
+    if nans := sum(one.num_nan for one in runs):
+        found.append(Finding.of(Kind.NAN_LIKELIHOOD, size=nans))
     return NestedJudgement(
         merged=merged,
         each=each,
@@ -164,16 +169,4 @@ def _of_endings(runs: "Sequence[NestedRun]", merged: Volumes, limit: int | None)
         found.append(Finding.of(Kind.OUT_OF_EVALUATIONS, limit=limit or 0, share=share))
     if "UNRESOLVED" in endings:
         found.append(Finding.of(Kind.STILL_RISING, shrinkage=-float(merged.log_volumes.min())))
-    return found
-
-
-def _of_walks(runs: "Sequence[NestedRun]") -> list[Finding]:
-    """Slices that found nothing, and NaN."""
-    found = []
-    failed, size = sum(one.num_failed for one in runs), sum(one.num_slices for one in runs)
-    if failed > _MOST_FAILED * size:
-        found.append(Finding.of(Kind.FAILED_SLICES, failed=failed, size=size))
-    nans = sum(one.num_nan for one in runs)
-    if nans:
-        found.append(Finding.of(Kind.NAN_LIKELIHOOD, size=nans))
     return found

@@ -95,18 +95,11 @@ numbers = list_of(lambda item: float(finite(item)))
 
 
 class Record(NamedTuple):
-    """Names and converters of a table; other names in it stay as they are.
+    """Names and converters of a table; other names in it stay as they are."""
 
-    Parameters
-    ----------
-    what : what messages call it
-    needed : the names that it must have
-    others : names that it may have
-    """
-
-    what: str
-    needed: Mapping[str, Converter]
-    others: Mapping[str, Converter] = {}
+    what: str  # what messages call it
+    needed: Mapping[str, Converter]  # of the names that it must have
+    others: Mapping[str, Converter] = {}  # of those that it may have
 
     def check(self, value: Any, where: object = "") -> dict[str, Any]:
         """Return the table with its values converted; the ValueError begins with `where`."""

@@ -54,14 +54,10 @@ class _Declared(NamedTuple):
 
 
 class Registry(Generic[T]):
-    """Things of one kind by name.
+    """Things of a class `kind` by name; messages call one a `noun`.
 
-    Parameters
-    ----------
-    group : of the entry points
-    kind : the class of which a thing must be
-    noun : what messages call a thing
-    own : annealz's own by name, or the "module:attribute" of each
+    `own` are annealz's own by name, or the "module:attribute" of each; those of others are entry points of
+    this `group`.
     """
 
     def __init__(self, group: str, kind: type[T], noun: str, own: Mapping[str, T | str]):

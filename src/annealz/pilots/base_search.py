@@ -190,28 +190,17 @@ class BaseSearch:
     def scout(self, base: AbstractBase, word: str, *, with_run: bool = True) -> Scout:
         """Try a base: survey its path, and anneal some chains along it."""
         seed, path = derive_seed(self.seed, "base", word), self.path(base)
-        report = in_stage(self.on_progress, "base")
-        terrain = survey_mixing(
-            path,
-            self.kernel,
-            budget=max(LEAST_BUDGET, int(_SURVEY_SHARE * self._sweeps)),
-            seed=seed,
-            on_progress=report,
-        )
+        common: dict[str, Any] = {"seed": seed, "on_progress": in_stage(self.on_progress, "base")}
+        budget = max(LEAST_BUDGET, int(_SURVEY_SHARE * self._sweeps))
+        terrain = survey_mixing(path, self.kernel, budget=budget, **common)
         log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
         spent = terrain.pilot_cost(self.kernel)
         if with_run:
             num_chains = min(self.num_chains, PILOT_CHAINS)
             steps = int(_PILOT_SHARE * self._sweeps / num_chains)
-            run = anneal(
-                path,
-                self.kernel,
-                mixing(terrain, int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))),
-                num_chains=num_chains,
-                seed=seed,
-                purpose="pilot",
-                on_progress=report,
-            )
+            schedule = mixing(terrain, int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS)))
+            common |= {"num_chains": num_chains, "purpose": "pilot"}
+            run = anneal(path, self.kernel, schedule, **common)
             log_z = run.log_z0 + log_mean(run.log_weights)
             std_err = delta_std_err(run.log_weights)
             spent += run.cost(self.kernel.evaluations)

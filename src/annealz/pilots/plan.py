@@ -27,7 +27,7 @@ from annealz.core.failures import user_errors
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Slope
-from annealz.engine.progress import OnProgress, Progress, begin
+from annealz.engine.progress import OnProgress, Progress, begin, in_stage
 from annealz.io.schedules import SCHEDULES, ScheduleRule
 from annealz.kernels.abstract import AbstractKernel
 from annealz.paths.abstract import AbstractPath
@@ -178,11 +178,7 @@ def survey(
     >>> terrain.betas.size, terrain.sweeps
     (100, 10000)
     """
-
-    def report(now: Progress) -> None:  # its log Z and ESS are none of the run to come
-        assert on_progress is not None
-        on_progress(now._replace(log_z=np.nan, ess=np.nan, stage="pilot"))
-
+    report = in_stage(on_progress, "pilot")
     run = anneal(
         path,
         kernel,
@@ -192,7 +188,8 @@ def survey(
         purpose="survey",
         observers={"slope": Slope()},
         record_every=1,
-        on_progress=None if on_progress is None else report,
+        # its log Z and ESS are none of the run to come
+        on_progress=report and (lambda now: report(now._replace(log_z=np.nan, ess=np.nan))),
     )
     each = kernel.evaluations
     shrunk = 1 - 1 / np.maximum(run.trace.ess, 1.1)  # E of a variance about the weighted mean
