@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from annealz.core.rectified_units import ReLUUnits as ReLUUnits
     from annealz.core.units import GaussianUnits as GaussianUnits
     from annealz.diagnostics.along import log_z_along as log_z_along
-    from annealz.diagnostics.islands import judge_islands as judge_islands
+    from annealz.diagnostics.diagnostics import judge_islands as judge_islands
     from annealz.diagnostics.status import Status as Status
     from annealz.diagnostics.two_sided import TwoSided as TwoSided
     from annealz.diagnostics.two_sided import judge_two_sided as judge_two_sided
@@ -86,8 +86,8 @@ if TYPE_CHECKING:
     from annealz.pilots.draws import approximate_draws as approximate_draws
     from annealz.pilots.moment import fit_moment_path as fit_moment_path
     from annealz.pilots.plan import plan_schedule as plan_schedule
-    from annealz.pilots.survey import survey as survey
-    from annealz.pilots.survey import survey_knots as survey_knots
+    from annealz.pilots.plan import survey as survey
+    from annealz.pilots.plan import survey_knots as survey_knots
     from annealz.pilots.survey_mixing import survey_mixing as survey_mixing
     from annealz.results.compare import compare_schedules as compare_schedules
     from annealz.results.conservative import Conservative as Conservative

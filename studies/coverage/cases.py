@@ -30,7 +30,7 @@ from annealz.models.rbm import RBM
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.geometric import GeometricPath
 from annealz.pilots.plan import plan_schedule
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.schedules.schedule import Schedule
 from annealz.testing import GaussianPath, random_rbm
 

@@ -16,11 +16,9 @@ from scipy.cluster.vq import kmeans2
 
 from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
-from annealz.schedules.linear import linear, sm08
-from annealz.schedules.mixing import mixing
+from annealz.schedules.rules import linear, mixing, sm08, varopt
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
-from annealz.schedules.varopt import varopt
 from race import NUM_CHAINS, Key, make_path, pilot_of, survey_cell, survey_once
 
 __all__ = ["main", "split"]

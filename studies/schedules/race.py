@@ -31,13 +31,10 @@ from annealz.io.archive import load_archive, save_archive
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
 from annealz.paths.geometric import GeometricPath
-from annealz.pilots.plan import pilot_sweeps, plan_schedule
-from annealz.pilots.survey import survey
+from annealz.pilots.plan import pilot_sweeps, plan_schedule, survey
 from annealz.pilots.survey_mixing import survey_mixing
-from annealz.schedules.linear import linear, sm08
-from annealz.schedules.mixing import mixing
+from annealz.schedules.rules import linear, mixing, sm08, varopt
 from annealz.schedules.terrain import Terrain
-from annealz.schedules.varopt import varopt
 from batch import anneal_batch
 
 MODELS = (

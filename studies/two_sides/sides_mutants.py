@@ -25,7 +25,7 @@ from annealz.io.files import write_atomic
 from annealz.kernels.abstract import AbstractKernel
 from annealz.models.exact import exact_samples
 from annealz.models.rbm import RBM
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from sides_statistics import PairChecks, check_pair
 from sides_systems import SEED, System, system
 

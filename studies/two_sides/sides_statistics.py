@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from annealz.diagnostics.bar import bar
-from annealz.diagnostics.islands import judge_islands
+from annealz.diagnostics.diagnostics import judge_islands
 from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import sandwich
 

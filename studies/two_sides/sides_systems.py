@@ -23,7 +23,7 @@ from annealz.models.formats.load import load_binary
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
 from annealz.pilots.plan import plan_schedule
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.schedules.schedule import Schedule
 from annealz.testing import independent_spins, random_rbm
 

@@ -12,7 +12,7 @@ from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
-from annealz.schedules.linear import linear, sm08
+from annealz.schedules.rules import linear, sm08
 from batch import anneal_batch
 from outcome import Outcome
 from race import COLUMNS, MODELS

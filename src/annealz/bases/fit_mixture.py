@@ -31,7 +31,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from annealz.bases.mixture import MixtureBase
-from annealz.core.row_products import moments, times
+from annealz.core.arrays import moments, times
 from annealz.core.units import AbstractUnits, BernoulliUnits, GaussianUnits
 
 _NUMBERS = (1, 2, 4, 8, 16)

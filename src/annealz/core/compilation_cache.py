@@ -67,9 +67,7 @@ def kept_text(kind: str, of: Iterable[str], make: Callable[[], str]) -> str:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         digest, _, text = file.read_bytes().decode().partition("\n")
         if digest == _digest(text):
-            with contextlib.suppress(
-                OSError
-            ):  # another process may have dropped it, or it is not ours
+            with contextlib.suppress(OSError):  # dropped by another process, or not ours
                 os.utime(file)
             return text
     text = make()

@@ -25,13 +25,9 @@ class InputError(ValueError):
     Examples
     --------
     >>> from annealz.core.errors import InputError
-    >>> error = InputError(
-    ...     "num_steps", "must be at least 1", 0, "leave out {schedule} to get the default"
-    ... )
-    >>> str(error)
-    'num_steps must be at least 1, got 0: leave out schedule to get the default.'
+    >>> error = InputError("num_steps", "must be at least 1", 0, "leave {schedule} out")
     >>> error.written(lambda name: "--" + name.removeprefix("num_"))
-    '--steps must be at least 1, got 0: leave out --schedule to get the default.'
+    '--steps must be at least 1, got 0: leave --schedule out.'
     """
 
     def __init__(self, parameter: str, requirement: str, given: Any = ..., remedy: str = ""):

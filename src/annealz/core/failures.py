@@ -21,10 +21,8 @@ class FunctionError(ValueError):
 
 def one_line(error: BaseException) -> str:
     """Return the type of an error, and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    return (
-        f"{type(error).__name__}: {lines[0].strip().rstrip('.')}" if lines else type(error).__name__
-    )
+    kind, lines = type(error).__name__, str(error).strip().splitlines()
+    return f"{kind}: {lines[0].strip().rstrip('.')}" if lines else kind
 
 
 @contextlib.contextmanager

@@ -23,12 +23,9 @@ def listed_imports(file: str) -> dict[str, str]:
 def later(
     package: str, homes: Mapping[str, str], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package.
+    """Return the `__getattr__` of a package; `homes` has the module of every name.
 
-    Parameters
-    ----------
-    homes : the module of every name
-    modules : modules that have other names as attributes of the package
+    `modules` are those that have other names as attributes of the package.
     """
     aliases = modules or {}
 

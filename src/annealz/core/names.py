@@ -1,4 +1,4 @@
-"""What can be asked for by name: models, bases, layers, algorithms; schedules are in `registry/`.
+"""What can be asked for by name: models, bases, layers, algorithms; schedules are in `io/schedules.py`.
 
 This module imports nothing of JAX: the command line says these names in its help and completes them.
 """
@@ -7,14 +7,8 @@ from pathlib import Path
 
 DEFAULT_MODEL = "mnist-pcd-20"
 DEFAULT_SCHEDULE = "mixing"
-BASES = (
-    "auto",
-    "base-rate",
-    "uniform",
-    "visible-bias",
-    "fitted",
-)  # of models with a binary visible layer
-# What bases are called that pilots found: of discrete models, and of densities.
+# Bases of models with a binary visible layer, and what those are called that pilots found.
+BASES = ("auto", "base-rate", "uniform", "visible-bias", "fitted")
 FITTED = ("fitted", "fitted-product", "pilot", "mixture", "student", "laplace")
 MARGINALS = ("visible", "hidden")
 KERNELS = ("auto", "gibbs", "clusters", "gradient")

@@ -87,12 +87,8 @@ class Compiled:
         with _one_at_a_time:  # or two threads would make it twice
             if level not in self._programs:
                 options = xla_options(level)
-                jit: Any = eqx.filter_jit
-                self._programs[level] = (
-                    jit(self._function)
-                    if options is None
-                    else jit(self._function, compiler_options=options)
-                )
+                more: Any = {} if options is None else {"compiler_options": options}
+                self._programs[level] = eqx.filter_jit(self._function, **more)
             return self._programs[level]
 
 
@@ -161,12 +157,10 @@ class Recent:
         of = tuple(of)
         with self._lock:
             for others, value in self._held:
-                if len(others) == len(of) and all(map(_is_same, of, others)):
+                pairs = zip(of, others, strict=False)
+                is_same = all(a is b or (isinstance(a, str) and a == b) for a, b in pairs)
+                if is_same and len(of) == len(others):
                     return value
             value = make()
             self._held = [(of, value), *self._held[: self._size - 1]]
             return value
-
-
-def _is_same(first: Any, second: Any) -> bool:
-    return first is second or (isinstance(first, str) and first == second)

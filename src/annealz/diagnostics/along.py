@@ -57,12 +57,8 @@ def log_z_along(run: "Run", betas=None) -> Along:
     >>> from annealz.testing import random_rbm
     >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
     >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
-    >>> along = annealz.log_z_along(run, [0, 0.5, 1])
-    >>> (
-    ...     along.betas.tolist(),
-    ...     round(float(along.log_z[0]), 4),
-    ... )  # log Z of the base is exact: 10 log 2
-    ([0.0, 0.5, 1.0], 6.9315)
+    >>> annealz.log_z_along(run, [0, 0.5]).log_z.round(4).tolist()[0]  # of the base: 10 log 2
+    6.9315
     """
     if getattr(run, "is_reverse", False):
         raise ValueError(
@@ -137,7 +133,9 @@ class Convergence:
 def log_z_by_chains(run: "Run", reverse: "Run | None" = None) -> Convergence:
     """log Z from the first few chains up to all, at equal ratios; with a reverse run, of each side."""
     size = run.island_size or 1
-    counts = _counts(run.num_chains // size)
+    num = run.num_chains // size
+    points = np.geomspace(min(_FIRST if num >= _FEW else 2, num), num, _NUM_POINTS)
+    counts = np.unique(np.append(np.round(points[:-1]).astype(int), num))
     if reverse is None:
         log_ratio, std_err = _averages(run.island_log_means, counts, is_corrected=size > 1)
     else:
@@ -148,11 +146,6 @@ def log_z_by_chains(run: "Run", reverse: "Run | None" = None) -> Convergence:
             whole = related_std_err(run.work, reverse.work, reverse.ancestors)
             std_err *= max(1.0, whole / std_err[-1])
     return Convergence(counts * size, run.log_z0 + log_ratio, std_err)
-
-
-def _counts(num: int) -> np.ndarray:
-    points = np.geomspace(min(_FIRST if num >= _FEW else 2, num), num, _NUM_POINTS)
-    return np.unique(np.append(np.round(points[:-1]).astype(int), num))
 
 
 def _averages(

@@ -37,7 +37,7 @@ bootstrap over both sides was no better.
 import dataclasses
 
 import numpy as np
-from scipy.special import expit, log_expit, ndtri
+from scipy.special import expit, log_expit
 
 _TOLERANCE = 1e-13  # nats
 
@@ -54,16 +54,13 @@ class Bar:
     crooks_z: float
     """Standard errors by which the two sides contradict Crooks's theorem."""
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Normal interval."""
-        half = float(ndtri((1 + level) / 2)) * self.std_err
-        return self.log_ratio - half, self.log_ratio + half
-
 
 def bar(forward: np.ndarray, reverse: np.ndarray) -> Bar:
     """log Z_B / Z_A from the work of forward and of reverse chains, which need not be as many."""
     forward, reverse = _checked("forward", forward), _checked("reverse", reverse)
-    pooled, centre = _pooled(forward, reverse)
+    pooled = np.concatenate([forward, reverse])
+    centre = float(np.median(pooled))
+    pooled = pooled - centre  # so that the scale of the work costs no digits
     x = _root(pooled, reverse.size)
     distance = pooled - x
     fermi, rest = expit(distance), expit(-distance)
@@ -134,19 +131,11 @@ def _effective(terms: np.ndarray) -> float:
     return float(terms.sum() ** 2 / (terms**2).sum())
 
 
-def _pooled(forward: np.ndarray, reverse: np.ndarray) -> tuple[np.ndarray, float]:
-    """Both sides about their middle, so that their scale costs no digits; and the middle."""
-    pooled = np.concatenate([forward, reverse])
-    centre = float(np.median(pooled))
-    return pooled - centre, centre
-
-
 def _checked(name: str, work) -> np.ndarray:
     work = np.asarray(work, np.float64)
-    if work.ndim != 1 or work.size == 0 or not np.isfinite(work).all():
-        came = (
-            f"shape {work.shape}" if work.ndim != 1 or work.size == 0 else "NaN or infinite values"
-        )
+    is_vector = work.ndim == 1 and work.size > 0
+    if not is_vector or not np.isfinite(work).all():
+        came = "NaN or infinite values" if is_vector else f"shape {work.shape}"
         raise ValueError(
             f"{name} work must be a vector of finite numbers, one per chain, got {came}: give the log "
             "weights of a forward run, and minus those of a reverse run."

@@ -53,16 +53,12 @@ class EntropyJudgement(Found):
     """An entropy less log Z_A, its error, and what to think of it."""
 
     log_weights: np.ndarray
-    log_densities: np.ndarray
-    """(chains,): g; of chains without weight zero."""
-    value: float
-    """log mean w - m."""
+    log_densities: np.ndarray  # (chains,): g; of chains without weight zero
+    value: float  # log mean w - m
     std_err: float
-    mean: float
-    """m."""
+    mean: float  # m
     mean_std_err: float
-    mean_ess: float
-    """ESS_g."""
+    mean_ess: float  # ESS_g
     island_size: int | None
     findings: Findings
 
@@ -74,10 +70,8 @@ class EntropyJudgement(Found):
             freedom = size // self.island_size - 1
             half = float(stdtrit(freedom, (1 + level) / 2)) * self.std_err if freedom else np.inf
             return self.value - half, self.value + half
-        ess, predicted = (
-            effective_sample_size(self.log_weights),
-            foretold_sample_size(self.log_weights),
-        )
+        ess = effective_sample_size(self.log_weights)
+        predicted = foretold_sample_size(self.log_weights)
         if min(ess, predicted) >= _MIN_DELTA_ESS:
             low, high = ndtri((1 - level) / 2), ndtri((1 + level) / 2)
         elif size < 10:  # too few to resample
@@ -115,11 +109,7 @@ def judge_entropy(
 ) -> EntropyJudgement:
     """log mean w - m of a forward run, with its error and its status.
 
-    Parameters
-    ----------
-    log_weights : (chains,)
-    log_densities : (chains,), log p* of the last states
-    island_size : chains per island, where islands were resampled
+    `log_densities` are log p* of the last states; `island_size` is None where no islands were resampled.
     """
     log_weights = np.asarray(log_weights, np.float64)
     size = log_weights.size

@@ -60,11 +60,18 @@ _MEMORY_LEVEL = 0.995
 def judge_exchange(rounds: "tuple[Round, ...]") -> Findings:
     """Return what speaks against the estimate of the last round; remedies are in sweeps."""
     last = rounds[-1]
-    found, drift = _of_trips(last), _contrast(*last.half_values)
+    found: list[Finding] = []
+    count, trips = last.values.size, int(last.round_trips.sum())
+    needed = _LEAST_TRIPS * count
+    if trips == 0:
+        found.append(Finding.of(Kind.NO_ROUND_TRIPS))
+    elif trips < needed:
+        found.append(Finding.of(Kind.FEW_ROUND_TRIPS, trips=trips, size=count, needed=needed))
+    drift = _contrast(*last.half_values)
     if drift is not None:
         size, error = drift
         found.append(Finding.of(Kind.UNEQUAL_HALVES, size=size, error=error))
-    count, correlation = last.values.size, _correlation(*last.half_values)
+    correlation = _correlation(*last.half_values)
     if len(rounds) > 1:
         before = rounds[-2].values
         change = _contrast(before, last.values)
@@ -76,17 +83,6 @@ def judge_exchange(rounds: "tuple[Round, ...]") -> Findings:
     if correlation > limit:
         found.append(Finding.of(Kind.ENSEMBLES_REMEMBER, correlation=correlation, limit=limit))
     return by_kind(found)
-
-
-def _of_trips(last: "Round") -> list[Finding]:
-    """Round trips that are too few."""
-    count, trips = last.values.size, int(last.round_trips.sum())
-    needed = _LEAST_TRIPS * count
-    if trips == 0:
-        return [Finding.of(Kind.NO_ROUND_TRIPS)]
-    if trips < needed:
-        return [Finding.of(Kind.FEW_ROUND_TRIPS, trips=trips, size=count, needed=needed)]
-    return []
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float:

@@ -21,32 +21,25 @@ class Remedy:
     """Settings by their names in Python, with the values to try; None leaves a setting as it is."""
 
     exact: bool | None = None
-    data: bool | None = None
-    """Data are needed, which only the user has."""
+    data: bool | None = None  # data are needed, which only the user has
     base: str | None = None
     method: str | None = None
     num_steps: int | None = None
     num_chains: int | None = None
-    num_live: int | None = None
-    """Of nested sampling."""
-    num_inner_steps: int | None = None
-    """Of nested sampling."""
+    num_live: int | None = None  # of nested sampling
+    num_inner_steps: int | None = None  # of nested sampling
     target_std_err: float | None = None
     max_seconds: int | None = None
-    conservative: bool | None = None
-    """Of a log-likelihood."""
-    map: str | None = None
-    """Of a model's file; may name numbers of the finding, in braces."""
-    words: str = ""
-    """What follows the settings in a sentence, or all there is."""
+    conservative: bool | None = None  # of a log-likelihood
+    map: str | None = None  # of a model's file; may name numbers of the finding, in braces
+    words: str = ""  # what follows the settings in a sentence, or all there is
 
     @property
     def settings(self) -> dict[str, Any]:
         """What to change."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {
-            name: value for name, value in values.items() if value is not None and name != "words"
-        }
+        settings = {name: value for name, value in vars(self).items() if value is not None}
+        del settings["words"]
+        return settings
 
     @property
     def is_ready(self) -> bool:
@@ -56,7 +49,7 @@ class Remedy:
     def in_words(self, write: Writer) -> str:
         """The settings as the medium writes them, and the words."""
         written = [write(name, value) for name, value in self.settings.items()]
-        return ", ".join([*written, *([self.words] if self.words else [])])
+        return ", ".join(part for part in (*written, self.words) if part)
 
 
 _LOW = "log Z is probably underestimated and its error too small"
@@ -359,17 +352,7 @@ class Kind(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What was found, with which numbers, and what would help.
-
-    Examples
-    --------
-    >>> from annealz.diagnostics.findings import Finding, Kind, Remedy, in_python
-    >>> few = Finding.of(Kind.TOO_FEW_CHAINS, Remedy(num_chains=100), size=10, needed=25)
-    >>> few.what
-    'chains are too few to diagnose their weights: 10, at least 25 are needed'
-    >>> few.what_to_do(in_python)
-    'try num_chains=100'
-    """
+    """What was found, with which numbers, and what would help."""
 
     kind: Kind
     numbers: Mapping[str, Any]

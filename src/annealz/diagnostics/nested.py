@@ -62,8 +62,7 @@ class Volumes:
     """H = the mean of log L / Z over the posterior, in nats: how far the posterior is from the prior."""
     log_weights: np.ndarray
     """(points,) normalised posterior weights, in the order of the points that were given."""
-    log_volumes: np.ndarray
-    """(points,) expected log X at the death of each."""
+    log_volumes: np.ndarray  # (points,) expected log X at the death of each
 
 
 def count_live(births: np.ndarray, deaths: np.ndarray) -> np.ndarray:
@@ -116,8 +115,7 @@ class NestedJudgement(Found):
 
     merged: Volumes
     each: tuple[Volumes, ...]
-    std_err: float
-    """Of the merged log Z, enlarged where the runs differ beyond their own errors."""
+    std_err: float  # of the merged log Z, enlarged where the runs differ beyond their own errors
     findings: Findings
 
 
@@ -128,14 +126,24 @@ def judge_nested(
     each = tuple(nested_sum(one.births, one.deaths, seed=seed) for one in runs)
     births, deaths = (np.concatenate([getattr(one, name) for one in runs]) for name in _EVENTS)
     merged = nested_sum(births, deaths, seed=seed) if len(runs) > 1 else each[0]
-    excess = _excess(each)
+    values, errors = np.array([(one.log_z, one.std_err) for one in each]).T
+    weights = errors**-2.0
+    excess = float((weights * (values - (weights * values).sum() / weights.sum()) ** 2).sum())
     found = []
     if excess > _limit(len(runs), _LEVEL):
-        more = Remedy(
-            num_live=2 * sum(one.num_live for one in runs), num_inner_steps=2 * num_inner_steps
-        )
-        found.append(Finding.of(Kind.RUNS_DISAGREE, more, **_gap(each)))
-    found += _of_endings(runs, merged, limit) + _of_walks(runs)
+        num_live = 2 * sum(one.num_live for one in runs)
+        more = Remedy(num_live=num_live, num_inner_steps=2 * num_inner_steps)
+        low, high = int(values.argmin()), int(values.argmax())
+        spread = float(values[high] - values[low])
+        error = float(np.hypot(errors[low], errors[high]))
+        between = {"spread": spread, "size": len(runs), "error": error}
+        found.append(Finding.of(Kind.RUNS_DISAGREE, more, **between))
+    found += _of_endings(runs, merged, limit)
+    failed, size = sum(one.num_failed for one in runs), sum(one.num_slices for one in runs)
+    if failed > _MOST_FAILED * size:
+        found.append(Finding.of(Kind.FAILED_SLICES, failed=failed, size=size))
+    if nans := sum(one.num_nan for one in runs):
+        found.append(Finding.of(Kind.NAN_LIKELIHOOD, size=nans))
     return NestedJudgement(
         merged=merged,
         each=each,
@@ -144,27 +152,9 @@ def judge_nested(
     )
 
 
-def _excess(each: Sequence[Volumes]) -> float:
-    """Q."""
-    values = np.array([one.log_z for one in each])
-    weights = np.array([one.std_err for one in each]) ** -2.0
-    mean = (weights * values).sum() / weights.sum()
-    return float((weights * (values - mean) ** 2).sum())
-
-
 def _limit(num_runs: int, level: float) -> float:
     """The quantile of Q; infinite for one run, which has nothing to differ from."""
     return float(chdtri(num_runs - 1, 1 - level)) if num_runs > 1 else np.inf
-
-
-def _gap(each: Sequence[Volumes]) -> dict[str, float]:
-    """The two runs that differ most, and the error of their difference."""
-    low, high = min(each, key=lambda one: one.log_z), max(each, key=lambda one: one.log_z)
-    return {
-        "spread": high.log_z - low.log_z,
-        "size": len(each),
-        "error": float(np.hypot(low.std_err, high.std_err)),
-    }
 
 
 def _of_endings(runs: "Sequence[NestedRun]", merged: Volumes, limit: int | None) -> list[Finding]:
@@ -179,18 +169,4 @@ def _of_endings(runs: "Sequence[NestedRun]", merged: Volumes, limit: int | None)
         found.append(Finding.of(Kind.OUT_OF_EVALUATIONS, limit=limit or 0, share=share))
     if "UNRESOLVED" in endings:
         found.append(Finding.of(Kind.STILL_RISING, shrinkage=-float(merged.log_volumes.min())))
-    return found
-
-
-def _of_walks(runs: "Sequence[NestedRun]") -> list[Finding]:
-    """Slices that found nothing, and NaN."""
-    found = []
-    failed, size = (
-        sum(getattr(one, name) for one in runs) for name in ("num_failed", "num_slices")
-    )
-    if failed > _MOST_FAILED * size:
-        found.append(Finding.of(Kind.FAILED_SLICES, failed=failed, size=size))
-    nans = sum(one.num_nan for one in runs)
-    if nans:
-        found.append(Finding.of(Kind.NAN_LIKELIHOOD, size=nans))
     return found

@@ -52,7 +52,6 @@ A forward estimate that is lower than BAR by 4 of their joint standard errors is
 """
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -115,12 +114,8 @@ class TwoSided(Found, Shown):
     ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=100, two_sided=True
     ... )
     >>> sides = estimate.two_sided
-    >>> sides.status.value, sides.messages
-    ('ok', ())
-    >>> estimate.log_z == estimate.run.log_z0 + sides.log_ratio, estimate.std_err > sides.std_err
-    (True, True)
-    >>> sides.lower < sides.upper, 0 < sides.overlap <= 1
-    (True, True)
+    >>> sides.status.value, sides.messages, sides.lower < sides.upper
+    ('ok', (), True)
     """
 
     bar: Bar
@@ -210,11 +205,8 @@ def judge_two_sided(
     >>> import annealz
     >>> import numpy as np
     >>> generator = np.random.default_rng(0)
-    >>> forward, reverse = (
-    ...     generator.normal(-0.5, 1, 200),
-    ...     generator.normal(0.5, 1, 200),
-    ... )  # of log ratio 0
-    >>> sides = annealz.judge_two_sided(forward, reverse, are_exact=True)
+    >>> low, high = generator.normal([[-0.5], [0.5]], 1, (2, 200))  # of log ratio 0
+    >>> sides = annealz.judge_two_sided(low, high, are_exact=True)
     >>> sides.status.value, abs(sides.log_ratio) < 4 * sides.std_err
     ('ok', True)
     """
@@ -229,10 +221,11 @@ def judge_two_sided(
             kin, copies = None, _design_effect(kin, reverse.size)
     found: list[Finding] = []
     if min(forward.size, reverse.size) < _MIN_CHAINS:
-        more, sizes = Remedy(num_chains=10 * _MIN_CHAINS), _by_side(forward.size, reverse.size)
+        more = Remedy(num_chains=10 * _MIN_CHAINS)
+        sizes = {"forward": forward.size, "reverse": reverse.size}
         found.append(Finding.of(Kind.TOO_FEW_TWO_SIDED, more, **sizes, needed=_MIN_CHAINS))
     elif min(joined.effective) < _MIN_EFFECTIVE or joined.std_err == np.inf:
-        meet = _by_side(*joined.effective)
+        meet = dict(zip(("forward", "reverse"), joined.effective, strict=True))
         found.append(Finding.of(Kind.LITTLE_OVERLAP, **meet, needed=_MIN_EFFECTIVE))
     found += _of_work(forward, reverse, joined, bounds, copies)
     if not are_exact:
@@ -246,10 +239,6 @@ def judge_two_sided(
         low = Finding.of(Kind.FORWARD_IS_LOW, forward=log_z0 + alone, difference=difference)
         found.append(low)
     return TwoSided(joined, bounds, alone, by_kind(found), std_err, kin)
-
-
-def _by_side(forward: float, reverse: float) -> dict[str, Any]:
-    return {"forward": forward, "reverse": reverse}
 
 
 def _design_effect(kin: Kinship, size: int) -> float:

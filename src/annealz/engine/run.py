@@ -22,8 +22,7 @@ import numpy as np
 
 from annealz.core.cost import Cost
 from annealz.core.numerics import with_error
-from annealz.diagnostics.diagnostics import judge
-from annealz.diagnostics.islands import judge_islands
+from annealz.diagnostics.diagnostics import judge, judge_islands
 from annealz.diagnostics.sheet import Sheet, Shown, data_frame
 from annealz.io.archive import real_numbers
 from annealz.io.records import Record, finite, flag, list_of, optional, text, whole

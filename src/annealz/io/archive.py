@@ -141,9 +141,7 @@ def _read_npy(file: IO[bytes], name: str, path: str | Path) -> np.ndarray:
     where = f"{path} is truncated or damaged: {shown(name)}"
     try:
         array = npy.read_array(file, allow_pickle=False)
-    except (
-        Exception
-    ) as error:  # of NumPy, zipfile or zlib, or of what Python's syntax is parsed with
+    except Exception as error:  # of NumPy, zipfile, zlib, or Python's parser
         if "Object arrays" in str(error):
             raise Refusal(
                 f"{path} holds pickled objects, which are never loaded: save plain arrays with np.savez."

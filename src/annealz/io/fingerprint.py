@@ -102,9 +102,8 @@ def program_digest(words: str, *programs: Any) -> str:
         for constant in _constants(program):
             if callable(constant):
                 hasher.update(fingerprint(constant).encode())
-                continue
-            array = np.asarray(constant)
-            hasher.update(f"{array.dtype.str} {array.shape}".encode() + array.tobytes())
+            else:
+                _hash(hasher, np.asarray(constant), set())
     return hasher.hexdigest()
 
 

@@ -116,9 +116,7 @@ class _Formats(Registry[FileFormat]):
             )
         if others:
             return others[0]
-        likely = sorted(
-            known, key=lambda one: not one.is_named(path)
-        )  # the others are not imported
+        likely = sorted(known, key=lambda one: not one.is_named(path))  # others are not imported
         by_head = (one for one in likely if one.knows(head))
         return next(by_head, None) or next((one for one in known if one.is_named(path)), None)
 

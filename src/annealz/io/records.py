@@ -30,61 +30,50 @@ Converter = Callable[[Any], Any]
 _LONGEST_LINE = 1000
 
 
-def text(value: Any) -> str:
-    """Return a text."""
-    return value if isinstance(value, str) else _refuse(value, "a text")
+def _checked(wanted: str, is_right: Callable[[Any], bool]) -> Converter:
+    """Return the converter that takes what is right as it is, and refuses the rest."""
+
+    def convert(value: Any) -> Any:
+        if not is_right(value):
+            raise ValueError(f"must be {wanted}, got {_kind(value)}")
+        return value
+
+    return convert
 
 
-def line(value: Any) -> str:
-    """Return a text to be printed, such as a name."""
-    if not isinstance(value, str) or len(value) > _LONGEST_LINE or not value.isprintable():
-        _refuse(value, "a line of text")
-    return value
+def _is_line(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_LINE and value.isprintable()
 
 
-def file_name(value: Any) -> str:
-    """Return the name of a file beside the record, without a path to another folder."""
-    if not line(value) or value in (".", "..") or "/" in value or "\\" in value:
-        _refuse(value, "the name of a file")
-    return value
+def _is_file_name(value: Any) -> bool:
+    """Check that it is the name of a file beside the record, without a path to another folder."""
+    return _is_line(value) and value not in ("", ".", "..") and not {"/", "\\"} & {*value}
 
 
-def flag(value: Any) -> bool:
-    """Return true or false."""
-    return value if isinstance(value, bool) else _refuse(value, "true or false")
+def _is_whole(value: Any, limit: int = 2**128) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < limit
 
 
-def whole(value: Any) -> int:
-    """Return an integer."""
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**128:
-        _refuse(value, "a whole number")
-    return value
+def _is_number(value: Any) -> bool:
+    """Check that a float can hold it; infinity and NaN are numbers too."""
+    return isinstance(value, float) or _is_whole(value, limit=2**1023)
 
 
-def number(value: Any) -> float:
-    """Return a number within a float's range, or infinity, or NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse(value, "a number")
-    try:
-        float(value)
-    except OverflowError:
-        _refuse(value, "a number")
-    return value
+text = _checked("a text", lambda value: isinstance(value, str))
+line = _checked("a line of text", _is_line)
+file_name = _checked("the name of a file", _is_file_name)
+flag = _checked("true or false", lambda value: isinstance(value, bool))
+whole = _checked("a whole number", _is_whole)
+number = _checked("a number", _is_number)
+finite = _checked("a finite number", lambda value: math.isfinite(number(value)))
+table = _checked("a table of names", lambda value: isinstance(value, dict))
+_list = _checked("a list", lambda value: isinstance(value, list))
 
 
-def finite(value: Any) -> float:
-    """Return a finite number."""
-    return value if math.isfinite(number(value)) else _refuse(value, "a finite number")
-
-
-def table(value: Any) -> dict[str, Any]:
-    """Return a table of names."""
-    return value if isinstance(value, dict) else _refuse(value, "a table of names")
-
-
-def numbers(value: Any) -> list[float]:
-    """Return a list of finite numbers, as floats."""
-    return list_of(lambda item: float(finite(item)))(value)
+def one_of(*words: str) -> Converter:
+    """Return the converter of one of these texts."""
+    known = f"one of {', '.join(words)}"
+    return _checked(known, lambda value: isinstance(value, str) and value in words)
 
 
 def optional(of: Converter) -> Converter:
@@ -92,25 +81,9 @@ def optional(of: Converter) -> Converter:
     return lambda value: None if value is None else of(value)
 
 
-def one_of(*words: str) -> Converter:
-    """Return the converter of one of these texts."""
-
-    def convert(value: Any) -> str:
-        known = isinstance(value, str) and value in words
-        return value if known else _refuse(value, f"one of {', '.join(words)}")
-
-    return convert
-
-
 def list_of(of: Converter) -> Converter:
     """Return the converter of a list of such values."""
-
-    def convert(value: Any) -> list[Any]:
-        if not isinstance(value, list):
-            _refuse(value, "a list")
-        return [of(item) for item in value]
-
-    return convert
+    return lambda value: [of(item) for item in _list(value)]
 
 
 def table_of(of: Converter) -> Converter:
@@ -118,19 +91,15 @@ def table_of(of: Converter) -> Converter:
     return lambda value: {name: of(item) for name, item in table(value).items()}
 
 
+numbers = list_of(lambda item: float(finite(item)))
+
+
 class Record(NamedTuple):
-    """Names and converters of a table; other names in it stay as they are.
+    """Names and converters of a table; other names in it stay as they are."""
 
-    Parameters
-    ----------
-    what : what messages call it
-    needed : the names that it must have
-    others : names that it may have
-    """
-
-    what: str
-    needed: Mapping[str, Converter]
-    others: Mapping[str, Converter] = {}
+    what: str  # what messages call it
+    needed: Mapping[str, Converter]  # of the names that it must have
+    others: Mapping[str, Converter] = {}  # of those that it may have
 
     def check(self, value: Any, where: object = "") -> dict[str, Any]:
         """Return the table with its values converted; the ValueError begins with `where`."""
@@ -225,10 +194,6 @@ def _within(read: Callable[[Any], Any], value: Any) -> Any:
         return read(value)
     except ValueError as error:
         raise ValueError(f"is damaged: {str(error).rstrip('.')}") from error
-
-
-def _refuse(value: Any, wanted: str) -> Any:
-    raise ValueError(f"must be {wanted}, got {_kind(value)}")
 
 
 def _kind(value: Any) -> str:

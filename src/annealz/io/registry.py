@@ -54,14 +54,10 @@ class _Declared(NamedTuple):
 
 
 class Registry(Generic[T]):
-    """Things of one kind by name.
+    """Things of a class `kind` by name; messages call one a `noun`.
 
-    Parameters
-    ----------
-    group : of the entry points
-    kind : the class of which a thing must be
-    noun : what messages call a thing
-    own : annealz's own by name, or the "module:attribute" of each
+    `own` are annealz's own by name, or the "module:attribute" of each; those of others are entry points of
+    this `group`.
     """
 
     def __init__(self, group: str, kind: type[T], noun: str, own: Mapping[str, T | str]):
@@ -154,16 +150,10 @@ def _entry_points(group: str, places: tuple[str, ...]) -> tuple[_Declared, ...]:
     """Return the entry points of a group by name, of what is installed in these places."""
     from importlib.metadata import entry_points  # takes its time: not where nobody asks
 
-    found = {
-        _Declared(
-            shown(point.name),
-            point.value,
-            shown(f"{point.dist.name} {point.dist.version}")
-            if point.dist
-            else "an unknown package",
-        )
-        for point in entry_points(group=group)
-    }
+    found = set()
+    for point in entry_points(group=group):
+        home = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
+        found.add(_Declared(shown(point.name), point.value, shown(home)))
     return tuple(sorted(found))
 
 

@@ -99,49 +99,39 @@ class ScheduleRule(Entry):
         )
 
 
-_VAROPT = ScheduleRule(
+def _own(name: str, description: str, rule: str = "", **more: Any) -> ScheduleRule:
+    """Return the schedule of a rule of annealz, by default that of its name."""
+    where = f"annealz.schedules.rules:{rule or name}"
+    return ScheduleRule(name, description, where, is_compared=True, **more)
+
+
+_VAROPT = _own(
     "varopt",
     "constant speed in √g: least variance under perfect mixing",
-    "annealz.schedules.varopt:varopt",
     pilot="annealed",
     parameter="max_step",
-    check="annealz.schedules.decelerate:check_max_step",
-    is_compared=True,
+    check="annealz.schedules.steps:check_max_step",
 )
 _PAPER_STEPS = ("0.009", "0.006", "0.003")  # the limits of Kiwaki 2015
 
 _OWN = (
-    ScheduleRule(
+    _own(
         "mixing",
         "constant speed in √(g τ): least variance for chains that remember",
-        "annealz.schedules.mixing:mixing",
         pilot="mixing",
-        is_compared=True,
         predicts_variance=True,
     ),
-    ScheduleRule("linear", "equal steps", "annealz.schedules.linear:linear", is_compared=True),
-    ScheduleRule(
-        "sm08",
-        "500 : 4,000 : 10,000 equal steps on [0, 0.5], [0.5, 0.9] and [0.9, 1]",
-        "annealz.schedules.linear:sm08",
-        is_compared=True,
-    ),
-    ScheduleRule(
-        "gms13",
-        "steps in proportion to √cost of each segment between 10 knots",
-        "annealz.schedules.gms13:gms13",
-        pilot="knots",
-        is_compared=True,
-    ),
+    _own("linear", "equal steps"),
+    _own("sm08", "500 : 4,000 : 10,000 equal steps on [0, 0.5], [0.5, 0.9] and [0.9, 1]"),
+    _own("gms13", "steps in proportion to √cost of each segment between 10 knots", pilot="knots"),
     _VAROPT,
     *(rule for text in _PAPER_STEPS if (rule := _VAROPT.at(text)) is not None),
-    ScheduleRule(
+    _own(
         "varopt-fixed-point",
         "the equation of varopt, solved by the iteration of the paper",
-        "annealz.schedules.varopt:varopt",
+        "varopt",
         pilot="annealed",
         options={"method": "fixed_point"},
-        is_compared=True,
     ),
 )
 

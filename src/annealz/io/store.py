@@ -8,7 +8,7 @@ result.json         the result as the command line prints it with --json; writte
                     done, and is never read
 report.html         the result as a page
 000010000.npz …     models along a training
-.lock               while a process writes here (`storage/lock.py`)
+.lock               while a process writes here (`io/files.py`)
 
 Every archive carries the digest of run.json, so that a file of another run is recognised. Nothing in a
 folder is ever imported or run.
@@ -40,26 +40,12 @@ _FILES = (
     "result.json",
     "run.json",  # last: as long as it is there, the others are known to be a run's
 )
-_MARKS = {".*.tmp", "report.html"}  # which alone make no run
+_NO_MARKS = {".*.tmp", "report.html"}  # which alone make no run
 _PUT_BACK = "put the file of this run back, or run it again with force=True"
 
 
 class Store:
-    """The folder of one run: what it was given, where it stands, what came out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from annealz.io.store import Store
-    >>> store = Store("run")
-    >>> with store.writing():
-    ...     store.check_free(force=False)
-    ...     store.create({"method": "dice", "seed": 1}, {"faces": np.arange(6)})
-    ...     store.save("throws", {"throws": np.array([2, 5])}, {})
-    ...     store.finish({"mean": 3.5})
-    >>> Store("run").method, Store("run").load("throws")[0]["throws"].tolist()
-    ('dice', [2, 5])
-    """
+    """The folder of one run: what it was given, where it stands, what came out."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -83,7 +69,7 @@ class Store:
     @property
     def has_progress(self) -> bool:
         """Whether there is something to resume from."""
-        return any(True for kind in _FILES[:2] for _ in self.path.glob(kind))
+        return any(any(self.path.glob(kind)) for kind in _FILES[:2])
 
     @property
     def method(self) -> str | None:
@@ -99,15 +85,13 @@ class Store:
         """Refuse a place that cannot hold a run, or holds one already."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"the output {self.path} is a file: give a folder.")
-        if not force and any(
-            True for kind in _FILES if kind not in _MARKS for _ in self.path.glob(kind)
-        ):
-            state, verb = (
-                ("a finished run", "read") if self.is_done else ("an unfinished run", "resume")
-            )
+        marks = (kind for kind in _FILES if kind not in _NO_MARKS)
+        if not force and any(any(self.path.glob(kind)) for kind in marks):
+            state = "a finished" if self.is_done else "an unfinished"
+            verb = "read" if self.is_done else "resume"
             raise InputError(
                 "",
-                f"the output folder {self.path} already holds {state}",
+                f"the output folder {self.path} already holds {state} run",
                 remedy=f"choose another, {verb} it with 'annealz resume {self.path}', or overwrite it with "
                 "{force=True}",
             )
@@ -221,6 +205,5 @@ class Store:
         return value if isinstance(value, str) else None
 
     def _refusal(self, error: OSError) -> ValueError:
-        return ValueError(
-            f"cannot write to the output folder {self.path}: {error.strerror or error}."
-        )
+        reason = error.strerror or error
+        return ValueError(f"cannot write to the output folder {self.path}: {reason}.")

@@ -25,7 +25,7 @@ from annealz.models.formats.load import read_model
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.base_search import BaseSearch
 from annealz.schedules.choose import DEFAULT_NUM_STEPS
-from annealz.schedules.mixing import mixing
+from annealz.schedules.rules import mixing
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.steps import from_increments
 from annealz.schedules.terrain import Terrain

@@ -31,8 +31,7 @@ class Memory(NamedTuple):
     mean: float
     variance: float
     tau: float
-    is_bound: bool
-    """Whether tau is only a lower bound."""
+    is_bound: bool  # whether tau is only a lower bound
 
 
 def measure_memory(values: np.ndarray) -> Memory:

@@ -52,7 +52,7 @@ from annealz.models.abstract import AbstractModel
 from annealz.paths.abstract import AbstractPath
 from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
-from annealz.schedules.mixing import mixing
+from annealz.schedules.rules import mixing
 from annealz.schedules.terrain import Terrain
 
 _SURVEY_SHARE, _PILOT_SHARE = 0.005, 0.05  # of the run's sweeps, for every base that is tried
@@ -74,8 +74,7 @@ class Scout:
     base: AbstractBase
     path: AbstractPath
     terrain: Terrain
-    log_z: float
-    """By a pilot: rough, and low where the base misses something."""
+    log_z: float  # by a pilot: rough, and low where the base misses something
     std_err: float
     run: Run | None = None
     spent: Cost = Cost()
@@ -112,14 +111,11 @@ class _Found(NamedTuple):
 class BaseChoice:
     """The first and the second base, with what led to them."""
 
-    first: Scout | None
-    """None where the base was given."""
-    second: Scout | None
-    """None where no unlike base is known."""
+    first: Scout | None  # None where the base was given
+    second: Scout | None  # None where no unlike base is known
     tried: tuple[Scout, ...]
     cost: Cost
-    is_cut: bool = False
-    """Whether a time limit left bases untried."""
+    is_cut: bool = False  # whether a time limit left bases untried
 
     @property
     def states(self) -> np.ndarray:
@@ -160,8 +156,7 @@ class BaseSearch:
     num_chains: int = 1000
     on_progress: OnProgress | None = None
     deadline: float | None = None
-    cost: Cost = dataclasses.field(default=Cost(), init=False)
-    """Of all pilots so far."""
+    cost: Cost = dataclasses.field(default=Cost(), init=False)  # of all pilots so far
     is_cut: bool = dataclasses.field(default=False, init=False)
     began: float = dataclasses.field(default_factory=time.monotonic, init=False)
 
@@ -195,28 +190,17 @@ class BaseSearch:
     def scout(self, base: AbstractBase, word: str, *, with_run: bool = True) -> Scout:
         """Try a base: survey its path, and anneal some chains along it."""
         seed, path = derive_seed(self.seed, "base", word), self.path(base)
-        report = in_stage(self.on_progress, "base")
-        terrain = survey_mixing(
-            path,
-            self.kernel,
-            budget=max(LEAST_BUDGET, int(_SURVEY_SHARE * self._sweeps)),
-            seed=seed,
-            on_progress=report,
-        )
+        common: dict[str, Any] = {"seed": seed, "on_progress": in_stage(self.on_progress, "base")}
+        budget = max(LEAST_BUDGET, int(_SURVEY_SHARE * self._sweeps))
+        terrain = survey_mixing(path, self.kernel, budget=budget, **common)
         log_z, std_err, run = terrain.provenance["log_z"], np.inf, None
         spent = terrain.pilot_cost(self.kernel)
         if with_run:
             num_chains = min(self.num_chains, PILOT_CHAINS)
             steps = int(_PILOT_SHARE * self._sweeps / num_chains)
-            run = anneal(
-                path,
-                self.kernel,
-                mixing(terrain, int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS))),
-                num_chains=num_chains,
-                seed=seed,
-                purpose="pilot",
-                on_progress=report,
-            )
+            schedule = mixing(terrain, int(np.clip(steps, _LEAST_STEPS, _MOST_STEPS)))
+            common |= {"num_chains": num_chains, "purpose": "pilot"}
+            run = anneal(path, self.kernel, schedule, **common)
             log_z = run.log_z0 + log_mean(run.log_weights)
             std_err = delta_std_err(run.log_weights)
             spent += run.cost(self.kernel.evaluations)
@@ -326,14 +310,12 @@ def _second(
 
 def _finding(scouts: Sequence[Scout]) -> list[Scout]:
     """Those that no other shows to miss something; at least the one of the largest log Z."""
-
-    def finds(one: Scout) -> bool:
-        return all(
-            one.log_z > other.log_z - _MISSES - 3 * np.hypot(one.std_err, other.std_err)
-            for other in scouts
-        )
-
-    return [one for one in scouts if finds(one)] or [max(scouts, key=lambda one: one.log_z)]
+    log_z, errors = np.array([(one.log_z, one.std_err) for one in scouts]).T
+    least = log_z - _MISSES - 3 * np.hypot(errors[:, None], errors)
+    found = [
+        one for one, finds in zip(scouts, (log_z[:, None] > least).all(1), strict=True) if finds
+    ]
+    return found or [max(scouts, key=lambda one: one.log_z)]
 
 
 def second_chains(num_chains: int, is_resampled: bool = False) -> int:

@@ -23,7 +23,7 @@ Seconds. A few steps of the block of chains that the run will use are timed.
 import dataclasses
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from annealz.paths.abstract import AbstractPath
 from annealz.pilots.plan import named_rule, pilot_cost, plan_schedule
 from annealz.pilots.survey_mixing import survey_mixing
 from annealz.schedules.choose import make_schedule
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.schedules.schedule import Schedule
 
 _SIZING_CHAINS = 200
@@ -68,8 +68,7 @@ class Forecast(NamedTuple):
     num_chains: int
     target_std_err: float
     seconds: float
-    cost: Cost
-    """Of finding it."""
+    cost: Cost  # of finding it
     max_seconds: float | None = None
     spent: float | None = None
     """Seconds of all pilots, where others came before these."""
@@ -145,14 +144,13 @@ def forecast(
     finding them.
     """
     began, cost = time.monotonic(), Cost()
+    common: dict[str, Any] = {"on_progress": on_progress, "seed": seed}
     is_name = isinstance(schedule, str) and not Path(schedule).is_file()
     is_free = is_name and num_steps is None
     rule = named_rule(str(schedule)) if is_name else None
     if is_free and rule is not None and rule.predicts_variance:
         begin(on_progress, "pilot")
-        terrain = survey_mixing(
-            path, kernel, budget=_FIRST_SURVEY, seed=seed, on_progress=on_progress
-        )
+        terrain = survey_mixing(path, kernel, budget=_FIRST_SURVEY, **common)
         cost += terrain.pilot_cost(kernel)
         num_steps = _first_steps(make_schedule(rule, 1, terrain).provenance["predicted_variance"])
     elif is_free:
@@ -160,18 +158,9 @@ def forecast(
     trials: list[_Trial] = []
     is_longer = True
     while is_longer:
-        plan = plan_schedule(
-            schedule, path, kernel, num_steps=num_steps, seed=seed, on_progress=on_progress
-        )
-        run = anneal(
-            path,
-            kernel,
-            plan,
-            num_chains=_SIZING_CHAINS,
-            seed=seed,
-            purpose="sizing",
-            on_progress=begin(on_progress, "sizing", len(trials) + 1, 0),
-        )
+        plan = plan_schedule(schedule, path, kernel, num_steps=num_steps, **common)
+        own = common | {"on_progress": begin(on_progress, "sizing", len(trials) + 1, 0)}
+        run = anneal(path, kernel, plan, num_chains=_SIZING_CHAINS, purpose="sizing", **own)
         cost += run.cost(kernel.evaluations)
         if is_name:
             cost += pilot_cost(plan, kernel)

@@ -39,6 +39,7 @@ from annealz.paths.tempered import ZERO_DENSITY
 from annealz.pilots.autocorrelation import Memory, measure_memory
 from annealz.pilots.run_at_beta import CAPACITY
 from annealz.pilots.visits import MOST_KNOTS, MOST_LEGS, MOST_SWEEPS, Leg, Population, Seen, visit
+from annealz.schedules.steps import clock
 from annealz.schedules.terrain import Terrain
 
 _MAX_CHAINS, _MIN_CHAINS = 50, 20
@@ -101,8 +102,6 @@ def survey_mixing(
     >>> terrain = annealz.survey_mixing(path, annealz.BlockGibbs(), budget=20_000)
     >>> terrain.tau.shape == terrain.betas.shape, terrain.sweeps <= 20_000
     (True, True)
-    >>> annealz.mixing(terrain, 100).num_steps
-    100
     """
     walk = _Walk(path, kernel, budget, seed, on_progress)
     first = walk.pass_up(_first_knots(kernel, walk.num_knots // 2), _SHARES[0])
@@ -179,22 +178,21 @@ class _Walk:
 
     def terrain(self, knots: list[_Knot]) -> Terrain:
         """Return what the knots show of the path."""
-        memories = [knot.memory for knot in knots]
-        independent = [
-            self.num_chains * (1 - _BURN_IN) * knot.length / max(knot.memory.tau, 1.0)
-            for knot in knots
-        ]
+        columns = zip(*(knot.memory for knot in knots), strict=True)
+        mean, variance, tau, is_bound = (np.array(column) for column in columns)
+        lengths = np.array([knot.length for knot in knots])
+        independent = self.num_chains * (1 - _BURN_IN) * lengths / np.maximum(tau, 1.0)
         known: dict[str, Any] = {}
         if (each := self.kernel.evaluations) is not None:
             known["starts"] = self.starts * (1 - each)  # counted as sweeps, with one evaluation
             known["is_dense"] = isinstance(self.kernel, AbstractTunedKernel)
         return Terrain(
             betas=np.array([knot.beta for knot in knots]),
-            mean=np.array([memory.mean for memory in memories]),
-            variance=np.array([memory.variance for memory in memories]),
+            mean=mean,
+            variance=variance,
             ess=np.maximum(independent, 1.0),
-            tau=np.array([memory.tau for memory in memories]),
-            tau_is_bound=np.array([memory.is_bound for memory in memories]),
+            tau=tau,
+            tau_is_bound=is_bound,
             sweeps=self.done * self.num_chains,
             seconds=time.monotonic() - self.began,
             provenance={
@@ -223,9 +221,8 @@ class _Walk:
     def take(self, legs: list[Leg]) -> Iterator[Seen]:
         """What these legs show, as many of their sweeps at a time as the clock allows."""
         while legs:
-            now, legs = _cut(
-                legs, self.pace.take(min(sum(leg.num_sweeps for leg in legs), MOST_SWEEPS))
-            )
+            count = min(sum(leg.num_sweeps for leg in legs), MOST_SWEEPS)
+            now, legs = _cut(legs, self.pace.take(count))
             with self.pace:
                 self.population, seen = visit(
                     self.path, self.kernel, self.stream, self.chains, self.population, self.betas,
@@ -278,9 +275,7 @@ def _first_knots(kernel: AbstractKernel, count: int) -> np.ndarray:
 def _knots(terrain: Terrain, count: int) -> np.ndarray:
     """Betas at equal steps of the mean of beta itself and of the clock of the terrain's schedule."""
     grid, friction = terrain.on_grid(with_memory=True)
-    speed = np.sqrt(friction)
-    clock = np.concatenate([[0], np.cumsum((speed[1:] + speed[:-1]) / 2 * np.diff(grid))])
-    mixed = (clock / clock[-1] if clock[-1] > 0 else grid) / 2 + grid / 2
+    mixed = clock(grid, np.sqrt(friction)) / 2 + grid / 2
     knots = np.interp(np.linspace(0, 1, count), mixed, grid)
     knots[0], knots[-1] = 0.0, 1.0
     return knots

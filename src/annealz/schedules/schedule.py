@@ -47,8 +47,6 @@ class Schedule(Shown):
     >>> schedule = annealz.Schedule(np.linspace(0, 1, 11) ** 2)
     >>> schedule.num_steps, schedule.digest[:8]
     (10, '0d4e5f38')
-    >>> schedule.to_pandas().shape
-    (11, 1)
     >>> annealz.Schedule([0, 0.5, 0.5, 1])
     Traceback (most recent call last):
         ...
@@ -149,25 +147,18 @@ class Schedule(Shown):
         """Read a saved schedule, or betas from a JSON list, .npy, .txt or .csv file."""
         path = Path(path)
         try:
-            return cls._read(path)
+            if path.suffix == ".npy":
+                return cls(load_npy(path, "betas"), path.stem)
+            raw = read_small(path)
+            if path.suffix in (".txt", ".csv"):
+                words = raw.decode().replace(",", " ").split()
+                return cls(np.fromiter(map(float, words), np.float64, len(words)), path.stem)
+            record = parse_json(raw)
+            is_list = isinstance(record, list)
+            return cls(np.array(record), path.stem) if is_list else cls.from_record(record)
         except (ValueError, OverflowError) as error:
             reason = told(error).removeprefix(f"cannot read {path}: ").replace(f"{path} ", "it ")
             raise ValueError(f"schedule file {path}: {reason}.") from error
-
-    @classmethod
-    def _read(cls, path: Path) -> Self:
-        if path.suffix == ".npy":
-            return cls(load_npy(path, "betas"), path.stem)
-        raw = read_small(path)
-        if path.suffix in (".txt", ".csv"):
-            words = raw.decode().replace(",", " ").split()
-            return cls(np.fromiter(map(float, words), np.float64, len(words)), path.stem)
-        record = parse_json(raw)
-        return (
-            cls(np.array(record), path.stem)
-            if isinstance(record, list)
-            else cls.from_record(record)
-        )
 
     @classmethod
     def from_record(cls, record: Any) -> Self:

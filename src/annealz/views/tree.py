@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annealz.diagnostics.islands import IslandJudgement
+from annealz.diagnostics.diagnostics import IslandJudgement
 from annealz.io.reading import need
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from annealz.kernels.hmc import HAIS
 from annealz.models.exact import exact_log_z
 from annealz.models.log_density import LogDensity
 from annealz.paths.geometric import GeometricPath
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.testing import assert_within_mc_error, random_rbm
 
 SHAPES = [(784, 501), (500, 784), (784, 21), (20, 784), (3, 2), (2, 3), (5, 5), (1, 1), (16, 32)]

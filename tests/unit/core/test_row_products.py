@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annealz.core.row_products import moments, times
+from annealz.core.arrays import moments, times
 
 
 @pytest.mark.parametrize("count", [1, 63, 64, 200])

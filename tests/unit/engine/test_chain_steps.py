@@ -23,7 +23,7 @@ from annealz.models.ising import Ising
 from annealz.models.ising_lattice import SquareIsing
 from annealz.models.potts import Potts
 from annealz.pilots.survey_mixing import survey_mixing
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.testing import default_seed
 from support import emulate_cuda
 from support.chain_systems import SYSTEMS, system

@@ -15,7 +15,7 @@ from annealz.engine.gpu.chunk import Chains, Span
 from annealz.engine.observers import Slope
 from annealz.models.ising_lattice import SquareIsing
 from annealz.models.potts import Potts
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.testing import assert_within_mc_error, default_seed
 from support.chain_reference import Reference
 from support.chain_systems import SYSTEMS, sparse_tables, system

@@ -26,7 +26,7 @@ from annealz.engine.observers import Expectation, Slope
 from annealz.engine.resampling import Resampling
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.testing import GaussianPath, PerfectKernel, default_seed, random_rbm
 from support import emulate_cuda
 from support.gpu_arithmetic import NARROW, softplus_difference

@@ -17,7 +17,7 @@ from annealz.engine.gpu.small import SmallSteps
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
 from annealz.paths.geometric import GeometricPath
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from annealz.testing import assert_within_mc_error, default_seed, random_rbm
 
 pytestmark = pytest.mark.gpu

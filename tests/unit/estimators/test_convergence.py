@@ -6,7 +6,7 @@ import pytest
 from annealz.core.weights import delta_std_err, log_mean
 from annealz.diagnostics.along import log_z_by_chains
 from annealz.diagnostics.bar import bar
-from annealz.diagnostics.islands import judge_islands
+from annealz.diagnostics.diagnostics import judge_islands
 from annealz.engine.run import Run, Trace
 from annealz.schedules import linear
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from annealz.diagnostics.diagnostics import judge_islands
 from annealz.diagnostics.findings import Kind
-from annealz.diagnostics.islands import judge_islands
 from annealz.diagnostics.status import Status
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from annealz.kernels import BlockGibbs
-from annealz.pilots.survey import survey_knots
+from annealz.pilots.plan import survey_knots
 from annealz.schedules import gms13, linear, varopt
 from annealz.schedules.terrain import Terrain
 from annealz.testing import GaussianPath, PerfectKernel, spins_moments, spins_path

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from annealz.engine.anneal import anneal
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths.abstract import AbstractPath
-from annealz.pilots.survey import survey
+from annealz.pilots.plan import survey
 from annealz.schedules import Schedule, linear, varopt
 from annealz.schedules.terrain import Terrain
 from annealz.testing import (

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annealz.diagnostics.diagnostics import judge
+from annealz.diagnostics.diagnostics import judge, judge_islands
 from annealz.diagnostics.findings import Advice, Kind, Remedy, in_options
-from annealz.diagnostics.islands import judge_islands
 from annealz.diagnostics.status import Status
 from annealz.methods.annealing.advice import advice_of, next_command
 from annealz.methods.annealing.estimate import Estimate

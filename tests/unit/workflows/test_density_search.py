@@ -161,7 +161,7 @@ def test_many_hot_chains_are_thinned_and_counted():
     count = 0
     found = explore(path, kernel, seed=1, budget=4_000, num_chains=400)
     assert count == found.evaluations
-    assert found.sample.rows.shape[1] == found.cooled.shape[0] == 384
+    assert found.sample.rows.shape[1] == 384
     assert abs(found.sample.rows.var() - 1) < 0.2
 
 

@@ -17,7 +17,7 @@ from annealz.engine.anneal import anneal
 from annealz.io.archive import load_archive, save_archive
 from annealz.kernels import BlockGibbs
 from annealz.paths import GeometricPath
-from annealz.pilots.survey import survey
+from annealz.pilots.plan import survey
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.schedules import Schedule, linear, mixing, varopt
 from annealz.schedules.terrain import Terrain

@@ -9,7 +9,7 @@ from annealz.engine.anneal import anneal
 from annealz.kernels import AbstractKernel, BlockGibbs
 from annealz.paths import GeometricPath
 from annealz.paths.abstract import AbstractPath
-from annealz.pilots.survey import survey, survey_knots
+from annealz.pilots.plan import survey, survey_knots
 from annealz.schedules import linear
 from annealz.schedules.terrain import Terrain
 from annealz.testing import (

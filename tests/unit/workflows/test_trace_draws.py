@@ -13,7 +13,7 @@ from scipy import stats
 
 import annealz
 from annealz.diagnostics.two_sided import judge_two_sided
-from annealz.pilots.trace_draws import base_of_rows, rows_of_trace, spread_over
+from annealz.pilots.draws import base_of_rows, rows_of_trace, spread_over
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.conjugate import OPTIONS, PARAMETERS, conjugate, log_evidence, posterior_moments
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from annealz.diagnostics.diagnostics import Judgement, judge
+from annealz.diagnostics.diagnostics import IslandJudgement, Judgement, judge, judge_islands
 from annealz.diagnostics.findings import Finding, Kind, Remedy, by_kind
-from annealz.diagnostics.islands import IslandJudgement, judge_islands
 from annealz.diagnostics.status import Status
 from annealz.diagnostics.two_sided import TwoSided, judge_two_sided
 from annealz.engine.run import Run, Runs

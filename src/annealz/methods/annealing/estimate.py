@@ -17,9 +17,8 @@ from annealz.core.cost import Cost
 from annealz.core.names import FITTED
 from annealz.core.numerics import finite_or_none, with_error
 from annealz.diagnostics.along import Along, Convergence, log_z_along, log_z_by_chains
-from annealz.diagnostics.diagnostics import Judgement, tail_in_words
+from annealz.diagnostics.diagnostics import IslandJudgement, Judgement, tail_in_words
 from annealz.diagnostics.findings import Finding, Findings, Kind
-from annealz.diagnostics.islands import IslandJudgement
 from annealz.diagnostics.sheet import Row, Section, Sheet, data_frame, record_of
 from annealz.diagnostics.status import Status, against_exact, stated_interval, stated_std_err
 from annealz.diagnostics.two_sided import TwoSided

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from annealz.core.numerics import with_error
-from annealz.diagnostics.diagnostics import pareto_k_limit
-from annealz.diagnostics.islands import IslandJudgement
+from annealz.diagnostics.diagnostics import IslandJudgement, pareto_k_limit
 from annealz.diagnostics.sheet import Figure, Part, Section, Table
 from annealz.io.schedules import described
 from annealz.schedules.schedule import Schedule

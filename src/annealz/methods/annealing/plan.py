@@ -33,9 +33,9 @@ from annealz.methods.problem import Problem, Second, choose_problem, read_target
 from annealz.models.abstract import AbstractModel
 from annealz.models.log_density import NUM_TIMED, AbstractDensity, LogDensity
 from annealz.pilots.densities.search import least_evaluations
+from annealz.pilots.draws import base_of_rows, is_trace, rows_of_trace, spread_over
 from annealz.pilots.plan import check_schedule
 from annealz.pilots.sizing import time_steps
-from annealz.pilots.trace_draws import base_of_rows, is_trace, rows_of_trace, spread_over
 from annealz.schedules.schedule import Schedule
 
 _SEARCH_TIME = 0.5  # of a time limit: after it no further base is tried

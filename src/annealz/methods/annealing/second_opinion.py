@@ -32,9 +32,8 @@ from scipy.special import logsumexp
 from annealz.core.numerics import with_error
 from annealz.core.random import derive_seed
 from annealz.core.weights import flattened, resample
-from annealz.diagnostics.diagnostics import NO_WEIGHT, Judgement
+from annealz.diagnostics.diagnostics import NO_WEIGHT, IslandJudgement, Judgement
 from annealz.diagnostics.findings import Finding, Findings, Kind, by_kind
-from annealz.diagnostics.islands import IslandJudgement
 from annealz.diagnostics.sheet import record_of
 from annealz.diagnostics.status import Status, status_of
 from annealz.engine.run import Run

@@ -29,10 +29,9 @@ from scipy.special import logsumexp
 from annealz.bases.fit_mixture import Gaussians, fit_gaussians
 from annealz.bases.gaussian import GaussianBase
 from annealz.bases.gaussian_mixture import GaussianMixtureBase
-from annealz.core.arrays import on_device
+from annealz.core.arrays import moments, on_device, times
 from annealz.core.programs import Compiled
 from annealz.core.random import Stream
-from annealz.core.row_products import moments, times
 from annealz.core.weights import effective_sample_size
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.modes import Mode

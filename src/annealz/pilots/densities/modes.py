@@ -34,8 +34,8 @@ from scipy.special import logsumexp
 
 from annealz.bases.gaussian import root_of
 from annealz.bases.gaussian_mixture import GaussianMixtureBase
+from annealz.core.arrays import times
 from annealz.core.random import derive_seed
-from annealz.core.row_products import times
 from annealz.pilots.densities.evaluator import Evaluator
 from annealz.pilots.densities.uphill import uphill
 
@@ -55,10 +55,7 @@ _OCTAVES = np.arange(-8, 13)
 _WITHIN = 5.0  # nats
 _DOF = 4
 _FAR = 32.0
-_FAR_STRAIGHT, _WIDEST_STRAIGHT = (
-    1.0,
-    4.0,
-)  # far and starts, where coordinates are in units of their spread
+_FAR_STRAIGHT, _WIDEST_STRAIGHT = 1.0, 4.0  # where coordinates are in units of their spread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,15 +64,11 @@ class Mode:
 
     place: np.ndarray
     value: float
-    evidence: float
-    """Laplace's, of the mass around it."""
+    evidence: float  # Laplace's, of the mass around it
     covariance: np.ndarray
-    sharpness: np.ndarray
-    """Its inverse."""
-    is_mode: bool
-    """Whether the density falls in every direction."""
-    is_flat: bool
-    """Whether it hardly changes in some direction, so that the evidence says nothing."""
+    sharpness: np.ndarray  # its inverse
+    is_mode: bool  # whether the density falls in every direction
+    is_flat: bool  # whether it hardly changes in some direction, so that the evidence says nothing
 
     def is_same(self, place: np.ndarray, value: float) -> bool:
         """Whether a search that ended here found this mode again, and not a narrow one inside it."""
@@ -154,15 +147,9 @@ def _mode_at(evaluator: Evaluator, place: np.ndarray, value: float) -> Mode | No
     is_flat = bool(np.abs(curvature).min() < _FLATTEST * largest) or largest < 1e-12
     curvature = np.maximum(np.abs(curvature), max(_FLATTEST * largest, 1e-12))
     evidence = value + len(place) / 2 * np.log(2 * np.pi) - np.log(curvature).sum() / 2
-    return Mode(
-        place,
-        value,
-        float(evidence),
-        (axes / curvature) @ axes.T,
-        (axes * curvature) @ axes.T,
-        is_mode and not is_flat,
-        is_flat,
-    )
+    covariance, sharpness = (axes / curvature) @ axes.T, (axes * curvature) @ axes.T
+    is_mode &= not is_flat
+    return Mode(place, value, float(evidence), covariance, sharpness, is_mode, is_flat)
 
 
 def wide_bases(

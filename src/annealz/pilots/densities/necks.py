@@ -57,13 +57,10 @@ class Straightened:
     """A density, the same in other coordinates, and what led to them."""
 
     origin: LogDensity
-    model: LogDensity
-    """The same in the other coordinates."""
-    warps: tuple[Warp, ...]
-    """From the density's own coordinates inwards."""
+    model: LogDensity  # the same in the other coordinates
+    warps: tuple[Warp, ...]  # from the density's own coordinates inwards
     profiles: tuple[Profile, ...]
-    log_z: float
-    """What a pilot found before, rough."""
+    log_z: float  # what a pilot found before, rough
 
     @property
     def names(self) -> str:
@@ -118,7 +115,15 @@ def straightened(
             continue
         warp = _warp(along, model.dim)
         rows, starts = (_moved(_inverse, warp, x) for x in (rows, starts))
-        model = _warped(model, warp, starts[np.isfinite(starts).all(1)])
+        inside = starts[np.isfinite(starts).all(1)]
+        model = LogDensity(  # of u, which has no prior of its own
+            WarpedFunction(model.fn, warp),
+            model.dim,
+            model.name,
+            starts=inside if len(inside) else None,
+            parameters=model.parameters,
+            is_differentiable=model.is_differentiable,
+        )
         warps.append(warp)
         profiles.append(along)
     if not warps:
@@ -228,18 +233,6 @@ def _between(grid: np.ndarray, values: np.ndarray, places: np.ndarray, is_line: 
     share = place - low if is_line else np.clip(place - low, 0, 1)
     share = share.reshape(-1, *(1,) * (values.ndim - 1))
     return (1 - share) * values[low] + share * values[low + 1]
-
-
-def _warped(model: LogDensity, warp: Warp, starts: np.ndarray) -> LogDensity:
-    """The density of u, which has no prior of its own."""
-    return LogDensity(
-        WarpedFunction(model.fn, warp),
-        model.dim,
-        model.name,
-        starts=starts if len(starts) else None,
-        parameters=model.parameters,
-        is_differentiable=model.is_differentiable,
-    )
 
 
 def _moved(move: Callable[[Warp, Array], Array], warp: Warp, rows: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ _MOST_KEPT = 384  # chains, at beta = 1 and beyond
 _COOLING = (2.0, 4.0, 8.0, 16.0)
 _SWEEPS_A_COOLING = 8
 _SOME = 2048  # states in which modes are looked for
+_HIGHEST = 4  # of the cooled chains, from which searches start
 _HOT = 96  # states of all temperatures together
 _WALK = 2.0  # step of a random walk, times the root of the dimension
 
@@ -37,15 +38,11 @@ _WALK = 2.0  # step of a random walk, times the root of the dimension
 class Population:
     """Chains at beta = 1, and how they got there."""
 
-    kernel: AbstractTunedKernel
-    """Tuned on their path."""
+    kernel: AbstractTunedKernel  # tuned on their path
     adaptation: Adaptation
     sample: "Sample"
-    cooled: np.ndarray
-    """(chains, dim): where they were cooled to."""
-    cooled_values: np.ndarray
-    hot: np.ndarray
-    """(points, dim): where chains were at other temperatures."""
+    starts: np.ndarray
+    """(points, dim), of searches for narrow modes: cooled chains, and chains at other temperatures."""
     evaluations: int
 
 
@@ -54,8 +51,7 @@ class Sample:
     """Positions (sweeps, chains, dim) at beta = 1, values (sweeps, chains) and log Z, rough."""
 
     rows: np.ndarray
-    values: np.ndarray
-    """log p* there, less the offset of the path."""
+    values: np.ndarray  # log p* there, less the offset of the path
     log_z: float
 
     @property
@@ -90,21 +86,15 @@ def explore(
     cooled, highest = _cooled(path, kernel, Stream(seed, "cooling"), chains, x, **load)
     some = np.linspace(0, len(found.seen) - 1, _HOT).round().astype(int)
     hot = programs.position(path, found.seen[some], work=0)
+    order = np.argsort(-np.asarray(highest, np.float64))  # the highest, and at random some others
+    highest = np.concatenate([order[:_HIGHEST], order[_HIGHEST :: len(order) // 4]])
+    starts = np.concatenate([np.asarray(cooled, np.float64)[highest], np.asarray(hot, np.float64)])
+    rows, values = np.asarray(rows, np.float64), np.asarray(values, np.float64)
+    sample = Sample(rows, values, path.log_z0 + found.log_ratio)
     each = kernel.evaluations
     assert each is not None
-    return Population(
-        kernel,
-        found,
-        Sample(
-            np.asarray(rows, np.float64),
-            np.asarray(values, np.float64),
-            path.log_z0 + found.log_ratio,
-        ),
-        np.asarray(cooled, np.float64),
-        np.asarray(highest, np.float64),
-        np.asarray(hot, np.float64),
-        each * (found.sweeps + _SWEEPS_AT_ONE * count) + found.starts + cooling * count,
-    )
+    evaluations = each * (found.sweeps + _SWEEPS_AT_ONE * count) + found.starts + cooling * count
+    return Population(kernel, found, sample, starts, evaluations)
 
 
 @Compiled

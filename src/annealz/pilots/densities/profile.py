@@ -31,16 +31,11 @@ class Profile:
     """Along one coordinate, on an even grid."""
 
     coordinate: int
-    others: np.ndarray
-    """(others,): which coordinates y are"""
-    grid: np.ndarray
-    """(points,)"""
-    logs: np.ndarray
-    """(points,): log m"""
-    centres: np.ndarray
-    """(points, others): y(t)"""
-    roots: np.ndarray
-    """(points, others, others): lower triangles R, R R^T = H^-1"""
+    others: np.ndarray  # (others,): which coordinates y are
+    grid: np.ndarray  # (points,)
+    logs: np.ndarray  # (points,): log m
+    centres: np.ndarray  # (points, others): y(t)
+    roots: np.ndarray  # (points, others, others): lower triangles R, R R^T = H^-1
 
     @property
     def shares(self) -> np.ndarray:

@@ -43,7 +43,6 @@ _LOST = 1.0  # nats less than before: coordinates that do not suit the density
 _CHAINS_FAR, _CHAINS_STRAIGHT = 20, 8  # times dim^2
 _FEWEST, _MOST, _MOST_STRAIGHT = 51, 640, 384
 _NEGLIGIBLE = 0.02  # of the mass that another population found
-_HIGHEST = 4  # of the cooled chains, from which searches start
 _ROUNDED = 16  # states at which the rounding of the density is measured
 
 
@@ -53,14 +52,11 @@ class DensityBases:
 
     first: AbstractBase
     second: AbstractBase
-    second_kernel: AbstractTunedKernel | None
-    """Tuned along the second path."""
-    second_temperatures: int
-    """Of equal difficulty, that a population needed along it."""
+    second_kernel: AbstractTunedKernel | None  # tuned along the second path
+    second_temperatures: int  # of equal difficulty, that a population needed along it
     findings: tuple[Finding, ...]
     reason: str
-    rounding: float
-    """Of one value of the density, in float32."""
+    rounding: float  # of one value of the density, in float32
     evaluations: int
     seconds: float = 0.0
 
@@ -127,8 +123,8 @@ def _searched(
     wide, population = found[-1]
     populations = [one for _, one in found]
     if model.is_differentiable:
-        again = [start for one in populations for start in (_highest(one), one.hot)]
-        modes = find_modes(evaluator, np.concatenate(again), modes)
+        again = np.concatenate([one.starts for one in populations])
+        modes = find_modes(evaluator, again, modes)
     evaluator.spent["populations"] += sum(one.evaluations for one in populations)
     sample = _pooled([one.sample for one in populations])
     if neck is None and model.is_differentiable:
@@ -186,12 +182,6 @@ def _reason(modes: list[Mode], populations: list[Population], fitted: AbstractBa
         f"{' and '.join(str(len(one.adaptation.betas)) for one in populations)} temperatures; {len(modes)} "
         f"{'mode' if len(modes) == 1 else 'modes'} found uphill"
     )
-
-
-def _highest(population: Population) -> np.ndarray:
-    """The highest of the cooled chains, some of them, and at random some of the others."""
-    order = np.argsort(-population.cooled_values)
-    return population.cooled[np.concatenate([order[:_HIGHEST], order[_HIGHEST :: len(order) // 4]])]
 
 
 def _explored(

@@ -1,4 +1,31 @@
-"""VAROPT: the schedule of least asymptotic variance (Kiwaki 2015).
+"""The rules: schedules that need no pilot, and those that follow from a terrain.
+
+LINEAR: beta_k = k / K.
+
+SM08: the hand-made schedule of Salakhutdinov & Murray (2008).
+
+500 equal steps on [0, 0.5], 4,000 on [0.5, 0.9] and 10,000 on [0.9, 1] at K = 14,500; another K
+keeps these proportions. A segment that gets no step at a small K is merged into the next.
+
+GMS13: steps shared out among the segments between knots (Grosse, Maddison & Salakhutdinov 2013).
+
+    c_j = (b_{j+1} - b_j) (E_{b_{j+1}}[U] - E_{b_j}[U]),     steps of segment j ∝ √c_j, linear inside it
+
+With many knots √c_j -> √(dE[U]/dbeta) dbeta. Where U does not depend on beta this derivative is g,
+and the schedule tends to VAROPT: the two differ by the number of knots, not in their aim. With a
+latent layer summed out, dE[U]/dbeta = g + E[dU/dbeta] >= g, and a difference remains.
+
+MIXING: least variance for chains that remember.
+
+With g tau instead of g (`terrain.py`), the optimum is crossed at constant speed in √(g tau):
+
+    m = dt/dbeta ∝ √(g tau),      K Var[log w] -> (∫ √(g tau) dbeta)^2
+
+For perfect transitions tau = 1, and this is VAROPT. It needs no largest step: where chains are slow, so is
+the schedule. Where the pilot only bounded tau from below, a twentieth of the time is spread evenly, so
+that no stretch depends on that bound alone.
+
+VAROPT: the schedule of least asymptotic variance (Kiwaki 2015).
 
 Minimise J = ∫ (dbeta/dt)^2 g(beta) dt with beta(0) = 0, beta(1) = 1. The Euler-Lagrange equation
 
@@ -25,14 +52,112 @@ from typing import Any
 
 import numpy as np
 
-from annealz.schedules.decelerate import check_max_step, decelerate
 from annealz.schedules.schedule import Schedule
-from annealz.schedules.steps import clock, cross, even_times, from_increments, normalised
+from annealz.schedules.steps import (
+    check_max_step,
+    clock,
+    cross,
+    decelerate,
+    even_times,
+    from_increments,
+    normalised,
+)
 from annealz.schedules.terrain import Terrain
 
-_NUM_TIMES = 4001  # of the fixed-point iteration
+_SEGMENTS = ((500, 0.5), (4500, 0.9), (14500, 1.0))  # of SM08: cumulative steps, beta reached
+_LEAST_SHARE = 1e-3  # of the mean: a segment whose noisy cost is zero or negative still gets steps
+_EVEN_SHARE = 0.05  # of the time of MIXING, where tau is a bound
+_NUM_TIMES = 4001  # of the fixed-point iteration of VAROPT
 _MAX_ITERATIONS = 500
 _TOLERANCE = 1e-9
+
+
+def linear(num_steps: int) -> Schedule:
+    """Equal steps.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> annealz.linear(4).betas.tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    return Schedule(np.linspace(0.0, 1.0, num_steps + 1), "linear")
+
+
+def sm08(num_steps: int) -> Schedule:
+    """Slow at the end, in the proportions 500 : 4,000 : 10,000.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> schedule = annealz.sm08(14_500)
+    >>> schedule.betas[[500, 4500]].tolist()
+    [0.5, 0.9]
+    """
+    pieces, reached, done = [np.zeros(1)], 0.0, 0
+    for cumulative, end in _SEGMENTS:
+        until = (2 * num_steps * cumulative + 14500) // (2 * 14500)  # rounded to nearest
+        if until > done:
+            pieces.append(np.linspace(reached, end, until - done + 1)[1:])
+            reached, done = end, until
+    return Schedule(np.concatenate(pieces), "sm08")
+
+
+def gms13(terrain: Terrain, num_steps: int) -> Schedule:
+    """The schedule of the means at the terrain's betas, taken as knots.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> betas = np.linspace(0, 1, 5)
+    >>> terrain = annealz.Terrain(betas, mean=betas**2, variance=2 * betas, ess=np.full(5, 100.0))
+    >>> annealz.gms13(terrain, 10).betas.round(3).tolist()
+    [0.0, 0.19, 0.325, 0.435, 0.535, 0.62, 0.705, 0.784, 0.856, 0.928, 1.0]
+    """
+    times = even_times(num_steps)
+    knots, mean = terrain.betas, terrain.mean
+    if knots[0] > 0:
+        knots, mean = np.append(0.0, knots), np.append(mean[0], mean)
+    if knots[-1] < 1:
+        knots, mean = np.append(knots, 1.0), np.append(mean, mean[-1])
+    widths = np.diff(knots)
+    shares = np.sqrt(widths * np.maximum(np.diff(mean), 0))
+    shares = np.maximum(shares, _LEAST_SHARE * (shares.sum() or 1.0) * widths)
+    clock = np.concatenate([[0], np.cumsum(shares)])
+    betas = np.interp(times, clock / clock[-1], knots)
+    provenance = {**terrain.provenance, **terrain.spent}
+    return from_increments(np.diff(betas), "gms13", provenance, terrain)
+
+
+def mixing(terrain: Terrain, num_steps: int) -> Schedule:
+    """The schedule of constant speed in √(g tau).
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import numpy as np
+    >>> betas = np.linspace(0, 1, 5)
+    >>> flat, slow_end = np.ones(5), 1 + 9 * betas**4
+    >>> terrain = annealz.Terrain(betas, mean=betas, variance=flat, ess=100 * flat, tau=slow_end)
+    >>> annealz.mixing(terrain, 4).betas.round(3).tolist()  # small steps where chains remember
+    [0.0, 0.378, 0.667, 0.86, 1.0]
+    """
+    times = even_times(num_steps)
+    grid, friction = terrain.on_grid(with_memory=True)
+    is_bound = bool(np.any(terrain.tau_is_bound))
+    dwell = normalised(grid, np.sqrt(friction))
+    if is_bound:
+        dwell = (1 - _EVEN_SHARE) * dwell + _EVEN_SHARE
+    betas = cross(grid, dwell, times)
+    provenance = {
+        **terrain.provenance,
+        **terrain.spent,
+        "predicted_variance": float(np.trapezoid(friction / dwell, grid)) / num_steps,
+        "tau_is_bound": is_bound,
+        "largest_tau": float(np.max(np.asarray(terrain.tau))),
+    }
+    return from_increments(np.diff(betas), "mixing", provenance, terrain)
 
 
 def varopt(
@@ -58,14 +183,11 @@ def varopt(
     >>> import annealz
     >>> import numpy as np
     >>> betas = np.linspace(0, 1, 201)
-    >>> terrain = annealz.Terrain(
-    ...     betas, mean=betas, variance=(1 + 3 * betas) ** 2, ess=np.full(201, 1e6)
-    ... )
-    >>> schedule = annealz.varopt(terrain, 4)
-    >>> schedule.betas.round(3).tolist()  # small steps where the slope varies most
+    >>> terrain = annealz.Terrain(betas, betas, (1 + 3 * betas) ** 2, np.full(201, 1e6))
+    >>> annealz.varopt(terrain, 4).betas.round(
+    ...     3
+    ... ).tolist()  # small steps where the slope varies most
     [0.0, 0.393, 0.639, 0.833, 1.0]
-    >>> round(terrain.cost(schedule.betas) / terrain.least_cost, 2)
-    1.01
     """
     if method not in ("quadrature", "fixed_point"):
         raise ValueError(f"method must be quadrature or fixed_point, got {method!r}.")
@@ -78,25 +200,25 @@ def varopt(
         check_max_step(max_step, num_steps)
     smooth = terrain.smoothed(width)
     provenance = {**smooth.provenance, "method": method, **terrain.spent}
-    exactly = max_step is not None and deceleration == "exact"
+    speed = num_steps * max_step if max_step and deceleration == "exact" else None
     if method == "fixed_point":
         betas, report = _fixed_point(smooth, times)
         provenance |= report
     else:
-        betas = _quadrature(smooth, times, num_steps * max_step if exactly and max_step else None)
+        betas = _quadrature(smooth, times, speed)
     schedule = from_increments(np.diff(betas), "varopt", provenance)
+    name = "varopt" if method == "quadrature" else "varopt-fixed-point"
     if max_step is not None:
         schedule = decelerate(schedule, max_step)  # changes nothing that is within the limit
         provenance |= {"max_step": max_step, "deceleration": deceleration}
-    name = {"quadrature": "varopt", "fixed_point": "varopt-fixed-point"}[method]
+        name += f"-{max_step:g}"
     provenance |= {
         "cost": smooth.cost(schedule.betas),
         "linear_cost": smooth.linear_cost,
         "least_cost": smooth.least_cost,
         "predicted_gain": smooth.linear_cost / max(smooth.cost(schedule.betas), 1e-300),
     }
-    suffix = "" if max_step is None else f"-{max_step:g}"
-    return Schedule(schedule.betas, name + suffix, provenance, terrain)
+    return Schedule(schedule.betas, name, provenance, terrain)
 
 
 def _quadrature(terrain: Terrain, times: np.ndarray, speed: float | None) -> np.ndarray:
