@@ -14,9 +14,9 @@ import pytest
 from scipy.special import logsumexp
 
 import annealz
-from annealz.models import exact_samples
-from annealz.models.formats import save_rbm
+from annealz.models.exact import exact_samples
 from annealz.models.formats.load import read_model
+from annealz.models.formats.npz import save_rbm
 from annealz.testing import random_rbm
 from support.command import KEYS as ESTIMATE_KEYS
 from support.command import PLAIN, refused, run, wait_for

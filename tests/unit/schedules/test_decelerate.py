@@ -5,8 +5,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from annealz.schedules import Schedule, decelerate, linear, varopt
+from annealz.schedules.decelerate import decelerate
+from annealz.schedules.linear import linear
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
+from annealz.schedules.varopt import varopt
 from annealz.testing import GaussianPath
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.pilots.survey import survey_knots
-from annealz.schedules import gms13, linear, varopt
+from annealz.schedules.gms13 import gms13
+from annealz.schedules.linear import linear
 from annealz.schedules.terrain import Terrain
+from annealz.schedules.varopt import varopt
 from annealz.testing import GaussianPath, PerfectKernel, spins_moments, spins_path
 
 GAUSSIAN = GaussianPath(1.0, 0.5)

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from annealz.schedules import Schedule, gms13, linear, sm08, varopt
+from annealz.schedules.gms13 import gms13
+from annealz.schedules.linear import linear, sm08
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
+from annealz.schedules.varopt import varopt
 
 ANY_K = st.integers(1, 300)
 SMALL_STEPS = [1e-12, 1.5e-12, 1e-9, 1e-5, 0.01, 0.2]

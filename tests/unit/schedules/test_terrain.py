@@ -9,8 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.integrate import quad
 
-from annealz.schedules import Schedule, linear, varopt
+from annealz.schedules.linear import linear
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
+from annealz.schedules.varopt import varopt
 from annealz.testing import GaussianPath, assert_within_mc_error, spins_moments, spins_path
 
 BETAS = np.linspace(0, 1, 501)

@@ -8,11 +8,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from annealz.engine.anneal import anneal
-from annealz.kernels import AbstractKernel, BlockGibbs
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.survey import survey
-from annealz.schedules import Schedule, linear, varopt
+from annealz.schedules.linear import linear
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
+from annealz.schedules.varopt import varopt
 from annealz.testing import (
     GaussianPath,
     PerfectKernel,
