@@ -11,7 +11,9 @@ A result class keeps its numbers and describes itself once, by `sheet()`. Render
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -101,6 +103,18 @@ class Sheet:
         """Return the record with status and messages; remedies are named as options."""
         status = {} if self.status is None else {"status": self.status.value}
         return {**self.record, **status, "messages": list(messages_of(self.notes, in_options))}
+
+
+class View:
+    """A method that is a function of `annealz.views`, imported when it is asked for."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, shown: Any, owner: type | None = None) -> Callable[..., Any]:
+        module, name = self._name.split(".")
+        function = getattr(import_module(f"annealz.views.{module}"), name)
+        return function if shown is None else MethodType(function, shown)
 
 
 class Shown:

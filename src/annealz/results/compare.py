@@ -25,7 +25,16 @@ from annealz.core.random import derive_seed
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
 from annealz.diagnostics.findings import Note
-from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table, data_frame, record_of
+from annealz.diagnostics.sheet import (
+    Figure,
+    Result,
+    Section,
+    Sheet,
+    Table,
+    View,
+    data_frame,
+    record_of,
+)
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
 from annealz.engine.cluster import current_cluster, map_concurrently
@@ -224,29 +233,14 @@ class Comparison(Result):
         """Return a pandas table of a row per schedule."""
         return data_frame([one.columns() for one in self.contenders])
 
-    def plot(self):
-        """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
-        from annealz.views.plots import plot_comparison
-
-        return plot_comparison(self)
-
-    def plot_log_z(self, ax=None):
-        """log Z of every schedule with its error; returns the matplotlib axes."""
-        from annealz.views.plots import plot_contender_log_z
-
-        return plot_contender_log_z(self, ax)
-
-    def plot_ess(self, ax=None):
-        """ESS of every replicate of every schedule; returns the matplotlib axes."""
-        from annealz.views.plots import plot_contender_ess
-
-        return plot_contender_ess(self, ax)
-
-    def plot_schedules(self, ax=None):
-        """beta against the fraction of steps, of every schedule; returns the matplotlib axes."""
-        from annealz.views.plots import plot_contender_schedules
-
-        return plot_contender_schedules(self, ax)
+    plot = View("plots.plot_comparison")
+    """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
+    plot_log_z = View("plots.plot_contender_log_z")
+    """log Z of every schedule with its error; returns the matplotlib axes."""
+    plot_ess = View("plots.plot_contender_ess")
+    """ESS of every replicate of every schedule; returns the matplotlib axes."""
+    plot_schedules = View("plots.plot_contender_schedules")
+    """beta against the fraction of steps, of every schedule; returns the matplotlib axes."""
 
 
 def compare_schedules(
