@@ -37,7 +37,9 @@ bootstrap over both sides was no better.
 import dataclasses
 
 import numpy as np
-from scipy.special import expit, log_expit, ndtri
+from scipy.special import expit, log_expit
+
+from annealz.diagnostics.status import normal_interval
 
 _TOLERANCE = 1e-13  # nats
 
@@ -56,8 +58,7 @@ class Bar:
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Normal interval."""
-        half = float(ndtri((1 + level) / 2)) * self.std_err
-        return self.log_ratio - half, self.log_ratio + half
+        return normal_interval(self.log_ratio, self.std_err, level)
 
 
 def bar(forward: np.ndarray, reverse: np.ndarray) -> Bar:

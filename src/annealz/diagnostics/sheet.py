@@ -12,7 +12,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from types import MethodType
 from typing import Any
 
@@ -124,6 +123,11 @@ class Shown:
         """Return what it shows."""
         raise NotImplementedError
 
+    def described(self, headline: Row, rows: Sequence[Row], **more: Any) -> Sheet:
+        """Return a sheet with the name, the status and the notes of this object."""
+        own = {name: getattr(self, name) for name in ("status", "notes") if hasattr(self, name)}
+        return Sheet(**{"name": type(self).__name__, **own, **more}, headline=headline, rows=rows)
+
     def rows(self) -> list[Row]:
         """Return labels and values, for people."""
         return list(self.sheet().rows)
@@ -145,17 +149,12 @@ class Result(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Findings, plain text and advice, as data."""
-        return ()
+        return tuple(getattr(self, "extra_messages", ()))
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Findings, and what to do about them; empty if there is nothing to report."""
         return messages_of(self.notes, in_python)
-
-    def described(self, headline: Row, rows: Sequence[Row], **more: Any) -> Sheet:
-        """Return a sheet with the name, the status and the notes of this result."""
-        own = {"name": type(self).__name__, "status": getattr(self, "status", None)}
-        return Sheet(**{**own, "notes": self.notes, "headline": headline, "rows": rows, **more})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; what is unknown is None."""
@@ -165,11 +164,8 @@ class Result(Shown):
         """Return what its page shows below the result."""
         return ()
 
-    def report(self, path: str | Path) -> None:
-        """Write the result as one HTML page that needs nothing else."""
-        from annealz.views.report import write_report
-
-        write_report(self, path)
+    report = View("report.write_report")
+    """Write the result as one HTML page that needs nothing else."""
 
 
 def record_of(thing: Any, names: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from annealz.core.numerics import with_error
 from annealz.core.random import derive_seed
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
-from annealz.diagnostics.findings import Note
 from annealz.diagnostics.sheet import (
     Figure,
     Result,
@@ -155,6 +154,7 @@ class Comparison(Result):
     exact_log_z: float | None
     contenders: list[Contender]
     extra_messages: tuple[str, ...] = ()
+    """Which schedules were left out, and why."""
     model_digest: str = ""
     cost: Cost = Cost()
     """Of all pilots and runs; seconds are those of the clock."""
@@ -169,11 +169,6 @@ class Comparison(Result):
     def budget(self) -> int:
         """Sweeps of every replicate, its pilot included."""
         return self.request.num_steps * self.request.num_chains
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What to know: which schedules were left out, and why."""
-        return self.extra_messages
 
     @property
     def verdict(self) -> str:

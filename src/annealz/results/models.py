@@ -24,13 +24,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtri, softmax
+from scipy.special import expit, softmax
 
 from annealz.core.errors import InputError
 from annealz.core.numerics import finite_or_none, interval_text, with_error
 from annealz.diagnostics.findings import Doubt, Note
 from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, record_of
-from annealz.diagnostics.status import Judged, Status, check_level
+from annealz.diagnostics.status import Judged, Status, normal_interval
 
 
 class _Known(NamedTuple):
@@ -44,9 +44,7 @@ class _Known(NamedTuple):
         return Status.OK
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        check_level(level)
-        half = float(ndtri((1 + level) / 2)) * self.std_err
-        return self.log_z - half, self.log_z + half
+        return normal_interval(self.log_z, self.std_err, level)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -186,8 +184,6 @@ class ModelTable(_Compared):
     (('parabola', 'line'), [0.0, -2.0], [0.0, 0.05])
     >>> table.probabilities.round(4).tolist(), table.probability_std_errs.round(4).tolist()
     ([0.8808, 0.1192], [0.0052, 0.0052])
-    >>> table.bayes_factor("parabola", "line").value
-    2.0
     """
 
     prior_weights: np.ndarray

@@ -104,7 +104,7 @@ class Schedule(Shown):
             rows.append(("pilot", f"{known['pilot_sweeps']:,} sweeps"))
         rows.append(("digest", self.digest[:12]))
         curves = [("β(t)", self.betas)]
-        return Sheet(name="Schedule", headline=("schedule", self.name), rows=rows, curves=curves)
+        return self.described(("schedule", self.name), rows, curves=curves)
 
     def to_pandas(self):
         """Return the betas as a pandas table, one row per step."""

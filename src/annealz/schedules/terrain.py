@@ -159,12 +159,8 @@ class Terrain(Shown):
         rows.append(("pilot", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"))
         grid, g = self.on_grid(201)
         even = np.sqrt(np.interp(np.linspace(0, 1, 201), grid, g))
-        return Sheet(
-            name="Terrain",
-            headline=("terrain", f"{self.betas.size} betas"),
-            rows=rows,
-            curves=[("√g(β)", even / max(even.max(), 1e-300))],
-        )
+        curves = [("√g(β)", even / max(even.max(), 1e-300))]
+        return self.described(("terrain", f"{self.betas.size} betas"), rows, curves=curves)
 
     def to_pandas(self):
         """Return a pandas table, one row per beta."""

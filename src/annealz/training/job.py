@@ -19,7 +19,6 @@ import numpy as np
 
 from annealz.core.errors import InputError
 from annealz.core.random import derive_seed
-from annealz.diagnostics.findings import Note
 from annealz.diagnostics.sheet import Result, Sheet
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
 from annealz.engine.context import Context
@@ -101,11 +100,7 @@ class Outcome(Result, TypedRecord):
     series: Annotated[str | None, optional(line)]
     """The folder of the series."""
     extra_messages: Annotated[list[str], list_of(text)]
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What to know, such as that a checkpoint could not be written."""
-        return tuple(self.extra_messages)
+    """Such as that a checkpoint could not be written."""
 
     def sheet(self) -> Sheet:
         """Return what the result shows."""

@@ -200,9 +200,7 @@ class Exchange(Found, Shown):
             ("cost", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"),
             ("status", self.status.value),
         ]
-        return Sheet(
-            name="Exchange", headline=headline, rows=rows, status=self.status, notes=self.messages
-        )
+        return self.described(headline, rows, notes=self.messages)
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return the result as named arrays and a JSON record."""
