@@ -1,7 +1,7 @@
 """Examples of a model's visible variables, from arrays and files: of zeros and ones, of states, of reals.
 
 units of 2 states      zeros and ones; values between them are probabilities, drawn once
-units of q states      0 .. q - 1, or sequences in FASTA (`training/fasta.py`)
+units of q states      0 .. q - 1, or sequences in FASTA (`training/data.py`)
 real variables         numbers
 """
 
@@ -13,8 +13,7 @@ import numpy as np
 from annealz.core.errors import InputError
 from annealz.models.abstract import AbstractModel, visible_of
 from annealz.models.density import check_density
-from annealz.training.data import DataSource, check_rows, read_array
-from annealz.training.fasta import is_fasta, read_fasta
+from annealz.training.data import DataSource, check_rows, is_fasta, read_array, read_fasta
 
 
 class Examples(NamedTuple):

@@ -67,7 +67,7 @@ class Likelihood(Result, Judged):
     >>> model = random_rbm(4, 6)
     >>> rows, _ = annealz.exact_samples(model, 50)
     >>> likelihood = annealz.log_likelihood(
-    ...     model, rows, schedule="linear", num_steps=100, num_chains=100, conservative=True
+    ...     model, rows, schedule="linear", num_steps=100, num_chains=100
     ... )
     >>> low, high = likelihood.interval_log_z()  # of these examples, and of all they come from
     >>> likelihood.interval()[0] < low < likelihood.log_likelihood < high < likelihood.interval()[1]

@@ -27,9 +27,9 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from annealz.core.errors import InputError
-from annealz.core.numerics import finite_or_none, interval_text, with_error
+from annealz.core.numerics import interval_text, with_error
 from annealz.diagnostics.findings import Doubt, Note
-from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, record_of
+from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, json_of, record_of
 from annealz.diagnostics.status import Judged, Status, normal_interval
 
 
@@ -244,8 +244,7 @@ class ModelTable(_Compared):
         records, lines = [], []
         for i, (name, one) in enumerate(self.estimates.items()):
             own = {column: float(values[i]) for column, values in columns.items()}
-            values = {column: finite_or_none(value) for column, value in own.items()}
-            records.append({"model": name, **values, "status": one.status.value})
+            records.append({"model": name, **json_of(own), "status": one.status.value})
             away = with_error(own["difference"], own["difference_std_err"]) if i else "–"
             share = _share(own["probability"], own["probability_std_err"])
             number = with_error(one.log_z, one.std_err)
