@@ -65,16 +65,12 @@ def check_examples(data: np.ndarray, model: AbstractModel, name: str = "data") -
             f"{name} has {rows.shape[1]} units per row and the model {visible.num_units} visible units: "
             "give data of that width."
         )
-    if visible.num_states is not None:
-        _check_states(rows, name, visible.num_states)
-    return rows
-
-
-def _check_states(rows: np.ndarray, name: str, num_states: int) -> None:
-    """Refuse values other than states, which are counted from 0."""
+    num_states = visible.num_states
+    if num_states is None:
+        return rows
     wrong = (rows < 0) | (rows >= num_states) | (rows != np.floor(rows))
     if not wrong.any():
-        return
+        return rows
     wanted, remedy = f"states from 0 to {num_states - 1}", "count the states from 0"
     if num_states == 2:
         wanted, remedy = "zeros and ones", "draw them with annealz.training.data.binarise"

@@ -246,7 +246,9 @@ class ModelTable(_Compared):
             own = {column: float(values[i]) for column, values in columns.items()}
             records.append({"model": name, **json_of(own), "status": one.status.value})
             away = with_error(own["difference"], own["difference_std_err"]) if i else "–"
-            share = _share(own["probability"], own["probability_std_err"])
+            chance, error = own["probability"], own["probability_std_err"]
+            is_small = not (chance > 1e-3 or chance == 0)
+            share = f"{chance:.2g}" if is_small else f"{chance:.4f} ± {error:.4f}"
             number = with_error(one.log_z, one.std_err)
             lines.append((name, number, away, share, one.status.value))
         is_even = np.ptp(self.prior_weights) < 1e-12
@@ -392,7 +394,3 @@ def _prior(given: Any, names: list[str]) -> np.ndarray:
             "prior_weights", "must be one number per model, not negative and not all 0", given
         )
     return weights / weights.sum()
-
-
-def _share(share: float, error: float) -> str:
-    return f"{share:.4f} ± {error:.4f}" if share > 1e-3 or share == 0 else f"{share:.2g}"
