@@ -14,7 +14,7 @@ import numpy as np
 
 from annealz.core.random import Stream
 from annealz.engine.anneal import anneal
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from problem import Timing, standard_error
 
 __all__ = ["Annealing", "Bare", "Program"]

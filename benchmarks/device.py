@@ -27,7 +27,7 @@ from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
 from annealz.paths.geometric import GeometricPath
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from machine import machine
 from others import OTHERS
 from problem import Timing

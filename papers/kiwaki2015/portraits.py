@@ -17,7 +17,7 @@ from annealz.engine.anneal import anneal
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
-from annealz.schedules.linear import linear
+from annealz.schedules.rules import linear
 from settings import model_label
 
 __all__ = ["draw_filters", "draw_samples", "write_portraits"]

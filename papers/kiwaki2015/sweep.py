@@ -24,12 +24,10 @@ from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.formats.load import load_binary
 from annealz.models.rbm import RBM
 from annealz.paths.geometric import GeometricPath
-from annealz.pilots.survey import survey, survey_knots
-from annealz.schedules.gms13 import gms13
-from annealz.schedules.linear import linear, sm08
+from annealz.pilots.plan import survey, survey_knots
+from annealz.schedules.rules import gms13, linear, sm08, varopt
 from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
-from annealz.schedules.varopt import varopt
 from results import COLUMNS, Cell, Key, Results
 from settings import SCHEDULES, Preset
 

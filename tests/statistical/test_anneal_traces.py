@@ -6,9 +6,10 @@ from scipy.special import logsumexp
 
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Expectation
-from annealz.kernels import AbstractKernel, BlockGibbs
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_marginals
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 from annealz.testing import (
     assert_within_mc_error,
     binary_states,

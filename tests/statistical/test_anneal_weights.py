@@ -12,12 +12,13 @@ import jax
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.engine import blocks
 from annealz.engine.anneal import anneal
-from annealz.kernels import AbstractKernel, BlockGibbs
-from annealz.paths import GeometricPath
-from annealz.schedules import linear
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.rules import linear
 from annealz.testing import (
     assert_within_mc_error,
     binary_states,

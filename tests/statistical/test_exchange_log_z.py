@@ -7,10 +7,10 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import annealz
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.names import MARGINALS
 from annealz.diagnostics.findings import Kind
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.methods.exchange import advance as device
 from annealz.methods.exchange.exchange import exchange
 from annealz.methods.exchange.result import Exchange
@@ -25,7 +25,7 @@ from annealz.methods.exchange.rounds import (
 )
 from annealz.models.exact import exact_log_z
 from annealz.models.trajectory import TrajectoryPath
-from annealz.paths import GeometricPath
+from annealz.paths.geometric import GeometricPath
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.exchanges import BASE, MODEL, PATH, SMALL, law, log_density
 

@@ -12,7 +12,7 @@ import pytest
 
 import annealz
 from annealz.core.random import Stream
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 
 
 def _replay(path, kernel, schedule, num_chains: int, seed: int, chunk: int):

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from annealz.kernels import AbstractKernel
-from annealz.paths import GeometricPath
+from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.geometric import GeometricPath
 from annealz.testing import binary_states
 
 

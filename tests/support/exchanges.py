@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import Stream
 from annealz.methods.exchange import advance as device
 from annealz.methods.exchange.advance import Ensembles
 from annealz.methods.exchange.result import Exchange
-from annealz.paths import GeometricPath
+from annealz.paths.geometric import GeometricPath
 from annealz.testing import binary_states, random_rbm
 
 MODEL = random_rbm(3, 4, scale=1.2, seed=7)

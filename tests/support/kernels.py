@@ -3,7 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from annealz.kernels import AbstractKernel, BlockGibbs
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 
 
 class StaleGibbs(AbstractKernel):

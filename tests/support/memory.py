@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy.special import log_expit, logsumexp
 
-from annealz.bases import BernoulliBase
-from annealz.kernels import AbstractKernel, BlockGibbs
+from annealz.bases.bernoulli import BernoulliBase
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.rbm import RBM
-from annealz.paths import GeometricPath
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.autocorrelation import Memory, measure_memory
 from annealz.testing import GaussianPath, PerfectKernel, binary_states, spins_moments, spins_path
 from support.enumeration import in_float64

@@ -9,7 +9,8 @@ from annealz.diagnostics.diagnostics import Judgement, judge
 from annealz.engine.run import Run, Runs
 from annealz.methods.annealing.estimate import Estimate
 from annealz.methods.annealing.second_opinion import SecondOpinion
-from annealz.schedules import Schedule, linear
+from annealz.schedules.rules import linear
+from annealz.schedules.schedule import Schedule
 from support.settings import annealing_plan
 
 

@@ -11,7 +11,7 @@ from annealz.engine.anneal import anneal
 from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.progress import Progress
 from annealz.engine.run import Run
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 from support.systems import true_code
 
 

@@ -6,7 +6,7 @@ from annealz.core.cost import Cost
 from annealz.methods.annealing.plan import AnnealingPlan, SecondBase
 from annealz.methods.annealing.request import AnnealingRequest
 from annealz.methods.plan import Plan
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 
 _COMMON = {
     "model": "rbm",

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from annealz.core.random import Stream
 from annealz.engine.observers import Slope
-from annealz.kernels import AbstractKernel
-from annealz.paths import GeometricPath
+from annealz.kernels.abstract import AbstractKernel
+from annealz.paths.geometric import GeometricPath
 
 
 def num_products(compiled_text: str) -> int:

@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.names import MARGINALS
-from annealz.kernels import AbstractKernel, BlockGibbs
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.models.rbm import RBM
-from annealz.paths import GeometricPath
-from annealz.schedules import Schedule
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.schedule import Schedule
 from annealz.testing import random_rbm
 
 marginals = pytest.mark.parametrize("marginal", MARGINALS)

@@ -133,8 +133,8 @@ def _bad_file(kind: str, path: Path) -> None:
     if kind == "missing":
         np.savez(path, weights=weights)
     elif kind == "altered":
-        from annealz.models import RBM
-        from annealz.models.formats import save_rbm
+        from annealz.models.formats.npz import save_rbm
+        from annealz.models.rbm import RBM
 
         save_rbm(path, RBM(weights, hidden, visible))
         with np.load(path) as archive:

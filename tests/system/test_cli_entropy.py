@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from annealz.models.formats import save_rbm
+from annealz.models.formats.npz import save_rbm
 from annealz.testing import log_joint, random_rbm
 from support.command import KEYS as ESTIMATE_KEYS
 from support.command import PLAIN, refused, run

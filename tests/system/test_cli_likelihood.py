@@ -14,9 +14,9 @@ import pytest
 from scipy.special import logsumexp
 
 import annealz
-from annealz.models import exact_samples
-from annealz.models.formats import save_rbm
+from annealz.models.exact import exact_samples
 from annealz.models.formats.load import read_model
+from annealz.models.formats.npz import save_rbm
 from annealz.testing import random_rbm
 from support.command import KEYS as ESTIMATE_KEYS
 from support.command import PLAIN, refused, run, wait_for
@@ -158,7 +158,7 @@ def test_a_file_that_cannot_be_written_still_shows_the_result(capsys, monkeypatc
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("annealz.cli.likelihood.write_atomic", full)
+    monkeypatch.setattr("annealz.cli.estimate.write_atomic", full)
     command = ("likelihood", "m.npz", "rows.npy", *SMALL, "--per-example", "v.npy", "--json")
     status, out, err = run(capsys, *command, "--quiet")
     assert status == 2

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.engine import cluster as engine
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
 from annealz.testing import default_seed, random_rbm
 from support.clusters import SOURCE, WAIT, Processes, processes
 from support.command import refused, run, wait_for

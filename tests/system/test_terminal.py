@@ -20,7 +20,7 @@ from rich.console import Console
 import annealz
 from annealz.cli import show
 from annealz.methods.annealing.advice import next_command
-from annealz.models.formats import save_rbm
+from annealz.models.formats.npz import save_rbm
 from annealz.testing import random_rbm
 from annealz.views.progress import Board, duration, live_board, live_report, report_to
 

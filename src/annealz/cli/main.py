@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from annealz.cli import estimate, likelihood, tools  # noqa: F401 - they register commands
+from annealz.cli import estimate, tools  # noqa: F401 - they register commands
 from annealz.cli.options import app
 from annealz.cli.show import spell_letters
 from annealz.cli.signals import leave

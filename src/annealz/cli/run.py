@@ -46,10 +46,8 @@ def open_client(options: Options) -> Iterator[Any]:
     with connected(options.cluster) as client:
         if not options.quiet:
             threads: Any = client.nthreads()
-            workers, cores = (
-                _counted(len(threads), "worker"),
-                _counted(sum(threads.values()), "thread"),
-            )
+            workers = _counted(len(threads), "worker")
+            cores = _counted(sum(threads.values()), "thread")
             print(f"annealz: {workers} with {cores}.", file=sys.stderr)
         try:
             yield client

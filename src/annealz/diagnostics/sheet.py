@@ -11,7 +11,8 @@ A result class keeps its numbers and describes itself once, by `sheet()`. Render
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from importlib import import_module
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -103,12 +104,29 @@ class Sheet:
         return {**self.record, **status, "messages": list(messages_of(self.notes, in_options))}
 
 
+class View:
+    """A method that is a function of `annealz.views`, imported when it is asked for."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, shown: Any, owner: type | None = None) -> Callable[..., Any]:
+        module, name = self._name.split(".")
+        function = getattr(import_module(f"annealz.views.{module}"), name)
+        return function if shown is None else MethodType(function, shown)
+
+
 class Shown:
     """Something that describes itself by a sheet."""
 
     def sheet(self) -> Sheet:
         """Return what it shows."""
         raise NotImplementedError
+
+    def described(self, headline: Row, rows: Sequence[Row], **more: Any) -> Sheet:
+        """Return a sheet with the name, the status and the notes of this object."""
+        own = {name: getattr(self, name) for name in ("status", "notes") if hasattr(self, name)}
+        return Sheet(**{"name": type(self).__name__, **own, **more}, headline=headline, rows=rows)
 
     def rows(self) -> list[Row]:
         """Return labels and values, for people."""
@@ -131,17 +149,12 @@ class Result(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Findings, plain text and advice, as data."""
-        return ()
+        return tuple(getattr(self, "extra_messages", ()))
 
     @property
     def messages(self) -> tuple[str, ...]:
         """Findings, and what to do about them; empty if there is nothing to report."""
         return messages_of(self.notes, in_python)
-
-    def described(self, headline: Row, rows: Sequence[Row], **more: Any) -> Sheet:
-        """Return a sheet with the name, the status and the notes of this result."""
-        own = {"name": type(self).__name__, "status": getattr(self, "status", None)}
-        return Sheet(**{**own, "notes": self.notes, "headline": headline, "rows": rows, **more})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; what is unknown is None."""
@@ -151,11 +164,8 @@ class Result(Shown):
         """Return what its page shows below the result."""
         return ()
 
-    def report(self, path: str | Path) -> None:
-        """Write the result as one HTML page that needs nothing else."""
-        from annealz.views.report import write_report
-
-        write_report(self, path)
+    report = View("report.write_report")
+    """Write the result as one HTML page that needs nothing else."""
 
 
 def record_of(thing: Any, names: str) -> dict[str, Any]:

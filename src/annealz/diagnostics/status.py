@@ -101,6 +101,13 @@ def check_level(level: float) -> None:
         raise ValueError(f"level must lie between 0 and 1, got {level}.")
 
 
+def normal_interval(centre: float, std_err: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of a number with a normal error."""
+    check_level(level)
+    half = float(ndtri((1 + level) / 2)) * std_err
+    return centre - half, centre + half
+
+
 def status_of(findings: Findings) -> Status:
     """Return unreliable if any finding is fatal."""
     return Status.UNRELIABLE if any(kind.is_fatal for kind in findings) else Status.OK

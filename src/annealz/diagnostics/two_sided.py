@@ -54,7 +54,6 @@ A forward estimate that is lower than BAR by 4 of their joint standard errors is
 import dataclasses
 
 import numpy as np
-from scipy.special import ndtri
 
 from annealz.core.numerics import interval_text, with_error
 from annealz.core.weights import delta_std_err, log_mean
@@ -63,7 +62,7 @@ from annealz.diagnostics.bar import Bar, bar
 from annealz.diagnostics.diagnostics import Judgement, judge
 from annealz.diagnostics.findings import Finding, Findings, Kind, Remedy, by_kind
 from annealz.diagnostics.sheet import Sheet, Shown
-from annealz.diagnostics.status import Found, Status, check_level, status_of
+from annealz.diagnostics.status import Found, Status, normal_interval, status_of
 
 _MIN_CHAINS = 10
 _MIN_EFFECTIVE = 5
@@ -166,14 +165,11 @@ class TwoSided(Found, Shown):
             ("forward estimate", f"{self.forward_log_mean:.4f}"),
             ("status", self.status.value),
         ]
-        notes = tuple(self.findings.values())
-        return Sheet(name="TwoSided", headline=headline, rows=rows, status=self.status, notes=notes)
+        return self.described(headline, rows, notes=tuple(self.findings.values()))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of log Z_B / Z_A."""
-        check_level(level)
-        half = float(ndtri((1 + level) / 2)) * self.std_err
-        return self.log_ratio - half, self.log_ratio + half
+        return normal_interval(self.log_ratio, self.std_err, level)
 
 
 def judge_two_sided(

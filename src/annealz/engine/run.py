@@ -168,7 +168,7 @@ class Run(Shown):
             ("status", found.status.value),
         ]
         notes = (*found.findings.values(), *self.messages)
-        return Sheet(name="Run", headline=headline, rows=rows, status=found.status, notes=notes)
+        return self.described(headline, rows, status=found.status, notes=notes)
 
     @property
     def shares(self) -> np.ndarray:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from annealz.core.cost import Cost
 from annealz.core.numerics import interval_text, with_error
 from annealz.diagnostics.findings import Findings, Note
 from annealz.diagnostics.sheet import Code, Result, Row, Section, Sheet, Table, record_of
-from annealz.diagnostics.status import Judged, Status, check_level, status_of
+from annealz.diagnostics.status import Judged, Status, normal_interval, status_of
 from annealz.methods.annealing.advice import advice_of, next_command
 from annealz.methods.request import Request
 
@@ -158,9 +157,7 @@ class AbstractEstimate(Judged, Result):
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of log Z."""
-        check_level(level)
-        half = float(ndtri((1 + level) / 2)) * self.std_err
-        return self.log_z - half, self.log_z + half
+        return normal_interval(self.log_z, self.std_err, level)
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -208,13 +205,10 @@ class AbstractEstimate(Judged, Result):
         names = "base seed exact_log_z sweeps seconds"
         names += "" if self.evaluations is None else " evaluations"
         known = record_of(self, "model method log_z std_err interval")
-        return Sheet(
-            name=type(self).__name__,
-            headline=headline,
-            rows=[*first, *rows, *last],
-            status=self.status,
+        return self.described(
+            headline,
+            [*first, *rows, *last],
             meaning=reliable if self.status else unreliable,
-            notes=self.notes,
             next_command=next_command(self),
             record={**known, **(record or {}), **record_of(self, names)},
             **more,

@@ -147,14 +147,8 @@ class Posterior(Judged, Result):
         rows, num_more = list(table.rows[:_MOST_ROWS]), len(table.rows) - _MOST_ROWS
         if num_more > 0:
             rows.append(("…", f"{num_more:,} more", "", ""))
-        return Sheet(
-            name="Posterior",
-            headline=headline,
-            rows=[headline, ("status", self.status.value)],
-            status=self.status,
-            notes=self.notes,
-            table=Table(rows, table.headings),
-        )
+        numbers = [headline, ("status", self.status.value)]
+        return self.described(headline, numbers, table=Table(rows, table.headings))
 
     def to_dict(self) -> dict[str, Any]:
         """Return {name: mean, its error, the standard deviation} as JSON values."""

@@ -159,7 +159,10 @@ def forecast(
     is_longer = True
     while is_longer:
         plan = plan_schedule(schedule, path, kernel, num_steps=num_steps, **common)
-        own = common | {"on_progress": begin(on_progress, "sizing", len(trials) + 1, 0)}
+        own: dict[str, Any] = {
+            **common,
+            "on_progress": begin(on_progress, "sizing", len(trials) + 1, 0),
+        }
         run = anneal(path, kernel, plan, num_chains=_SIZING_CHAINS, purpose="sizing", **own)
         cost += run.cost(kernel.evaluations)
         if is_name:

@@ -24,8 +24,16 @@ from annealz.core.numerics import with_error
 from annealz.core.random import derive_seed
 from annealz.core.weights import delta_std_err, effective_sample_size, log_mean
 from annealz.diagnostics.diagnostics import judge
-from annealz.diagnostics.findings import Note
-from annealz.diagnostics.sheet import Figure, Result, Section, Sheet, Table, data_frame, record_of
+from annealz.diagnostics.sheet import (
+    Figure,
+    Result,
+    Section,
+    Sheet,
+    Table,
+    View,
+    data_frame,
+    record_of,
+)
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.anneal import anneal
 from annealz.engine.cluster import current_cluster, map_concurrently
@@ -146,6 +154,7 @@ class Comparison(Result):
     exact_log_z: float | None
     contenders: list[Contender]
     extra_messages: tuple[str, ...] = ()
+    """Which schedules were left out, and why."""
     model_digest: str = ""
     cost: Cost = Cost()
     """Of all pilots and runs; seconds are those of the clock."""
@@ -160,11 +169,6 @@ class Comparison(Result):
     def budget(self) -> int:
         """Sweeps of every replicate, its pilot included."""
         return self.request.num_steps * self.request.num_chains
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What to know: which schedules were left out, and why."""
-        return self.extra_messages
 
     @property
     def verdict(self) -> str:
@@ -224,29 +228,14 @@ class Comparison(Result):
         """Return a pandas table of a row per schedule."""
         return data_frame([one.columns() for one in self.contenders])
 
-    def plot(self):
-        """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
-        from annealz.views.plots import plot_comparison
-
-        return plot_comparison(self)
-
-    def plot_log_z(self, ax=None):
-        """log Z of every schedule with its error; returns the matplotlib axes."""
-        from annealz.views.plots import plot_contender_log_z
-
-        return plot_contender_log_z(self, ax)
-
-    def plot_ess(self, ax=None):
-        """ESS of every replicate of every schedule; returns the matplotlib axes."""
-        from annealz.views.plots import plot_contender_ess
-
-        return plot_contender_ess(self, ax)
-
-    def plot_schedules(self, ax=None):
-        """beta against the fraction of steps, of every schedule; returns the matplotlib axes."""
-        from annealz.views.plots import plot_contender_schedules
-
-        return plot_contender_schedules(self, ax)
+    plot = View("plots.plot_comparison")
+    """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
+    plot_log_z = View("plots.plot_contender_log_z")
+    """log Z of every schedule with its error; returns the matplotlib axes."""
+    plot_ess = View("plots.plot_contender_ess")
+    """ESS of every replicate of every schedule; returns the matplotlib axes."""
+    plot_schedules = View("plots.plot_contender_schedules")
+    """beta against the fraction of steps, of every schedule; returns the matplotlib axes."""
 
 
 def compare_schedules(

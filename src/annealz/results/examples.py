@@ -1,7 +1,7 @@
 """Examples of a model's visible variables, from arrays and files: of zeros and ones, of states, of reals.
 
 units of 2 states      zeros and ones; values between them are probabilities, drawn once
-units of q states      0 .. q - 1, or sequences in FASTA (`training/fasta.py`)
+units of q states      0 .. q - 1, or sequences in FASTA (`training/data.py`)
 real variables         numbers
 """
 
@@ -13,8 +13,7 @@ import numpy as np
 from annealz.core.errors import InputError
 from annealz.models.abstract import AbstractModel, visible_of
 from annealz.models.density import check_density
-from annealz.training.data import DataSource, check_rows, read_array
-from annealz.training.fasta import is_fasta, read_fasta
+from annealz.training.data import DataSource, check_rows, is_fasta, read_array, read_fasta
 
 
 class Examples(NamedTuple):
@@ -66,16 +65,12 @@ def check_examples(data: np.ndarray, model: AbstractModel, name: str = "data") -
             f"{name} has {rows.shape[1]} units per row and the model {visible.num_units} visible units: "
             "give data of that width."
         )
-    if visible.num_states is not None:
-        _check_states(rows, name, visible.num_states)
-    return rows
-
-
-def _check_states(rows: np.ndarray, name: str, num_states: int) -> None:
-    """Refuse values other than states, which are counted from 0."""
+    num_states = visible.num_states
+    if num_states is None:
+        return rows
     wrong = (rows < 0) | (rows >= num_states) | (rows != np.floor(rows))
     if not wrong.any():
-        return
+        return rows
     wanted, remedy = f"states from 0 to {num_states - 1}", "count the states from 0"
     if num_states == 2:
         wanted, remedy = "zeros and ones", "draw them with annealz.training.data.binarise"

@@ -30,7 +30,7 @@ from annealz.api import estimate_log_z
 from annealz.core.errors import InputError
 from annealz.core.numerics import error_text, interval_text, with_error
 from annealz.diagnostics.findings import Finding, Kind, Note, Remedy
-from annealz.diagnostics.sheet import Result, Row, Sheet, data_frame, record_of
+from annealz.diagnostics.sheet import Result, Sheet, data_frame, record_of
 from annealz.diagnostics.status import Judged, Status
 from annealz.engine.context import Context
 from annealz.engine.progress import Progress
@@ -67,16 +67,10 @@ class Likelihood(Result, Judged):
     >>> model = random_rbm(4, 6)
     >>> rows, _ = annealz.exact_samples(model, 50)
     >>> likelihood = annealz.log_likelihood(
-    ...     model, rows, schedule="linear", num_steps=100, num_chains=100, conservative=True
+    ...     model, rows, schedule="linear", num_steps=100, num_chains=100
     ... )
-    >>> likelihood.status.value, likelihood.model, likelihood.log_likelihoods.shape
-    ('ok', 'rbm-4x6', (50,))
-    >>> likelihood.std_err_log_z < likelihood.std_err_data < likelihood.std_err
-    True
     >>> low, high = likelihood.interval_log_z()  # of these examples, and of all they come from
     >>> likelihood.interval()[0] < low < likelihood.log_likelihood < high < likelihood.interval()[1]
-    True
-    >>> likelihood.conservative_log_likelihood < likelihood.log_likelihood + 4 * likelihood.std_err_data
     True
     """
 
@@ -194,7 +188,12 @@ class Likelihood(Result, Judged):
             rows.append(("exact", f"{exact:.4f} of these very examples (off by {gap:+.4f})"))
         if bounds is not None:
             low = self._given(bounds.log_z)
-            rows += _conservative_rows(bounds, low, self.log_likelihood - low)
+            gap = self.log_likelihood - low
+            size = f"{abs(gap):.4f} {'below' if gap > 0 else 'above'}"
+            chains = f"{bounds.num_examples} examples, {bounds.num_chains} chains each"
+            cost = f"{bounds.run.sweeps:,} sweeps, {bounds.run.seconds:.1f} s"
+            rows.append(("conservative", f"{with_error(low, bounds.std_err)} ({size})"))
+            rows.append(("… with", f"{chains}, {cost}"))
             record = {"log_likelihood": low, **bounds.record()}
         rows += [row for row in self.estimate.rows() if row[0] in _ROWS_OF_LOG_Z]
         more = {"conservative": record, "estimate": self.estimate.to_dict()}
@@ -308,14 +307,3 @@ def check_conservative(model: AbstractModel) -> RBM:
     raise InputError(
         "conservative", f"is for RBMs of binary units, got a {type(model).__name__}: leave it out"
     )
-
-
-def _conservative_rows(bounds: Conservative, low: float, gap: float) -> list[Row]:
-    """Return the rows of a lower bound, which lies `gap` below the log-likelihood."""
-    size = f"{abs(gap):.4f} {'below' if gap > 0 else 'above'}"
-    cost = f"{bounds.run.sweeps:,} sweeps, {bounds.run.seconds:.1f} s"
-    chains = f"{bounds.num_examples} examples, {bounds.num_chains} chains each"
-    return [
-        ("conservative", f"{with_error(low, bounds.std_err)} ({size})"),
-        ("… with", f"{chains}, {cost}"),
-    ]

@@ -24,13 +24,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtri, softmax
+from scipy.special import expit, softmax
 
 from annealz.core.errors import InputError
-from annealz.core.numerics import finite_or_none, interval_text, with_error
+from annealz.core.numerics import interval_text, with_error
 from annealz.diagnostics.findings import Doubt, Note
-from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, record_of
-from annealz.diagnostics.status import Judged, Status, check_level
+from annealz.diagnostics.sheet import Result, Sheet, Table, data_frame, json_of, record_of
+from annealz.diagnostics.status import Judged, Status, normal_interval
 
 
 class _Known(NamedTuple):
@@ -44,9 +44,7 @@ class _Known(NamedTuple):
         return Status.OK
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        check_level(level)
-        half = float(ndtri((1 + level) / 2)) * self.std_err
-        return self.log_z - half, self.log_z + half
+        return normal_interval(self.log_z, self.std_err, level)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -186,8 +184,6 @@ class ModelTable(_Compared):
     (('parabola', 'line'), [0.0, -2.0], [0.0, 0.05])
     >>> table.probabilities.round(4).tolist(), table.probability_std_errs.round(4).tolist()
     ([0.8808, 0.1192], [0.0052, 0.0052])
-    >>> table.bayes_factor("parabola", "line").value
-    2.0
     """
 
     prior_weights: np.ndarray
@@ -248,10 +244,11 @@ class ModelTable(_Compared):
         records, lines = [], []
         for i, (name, one) in enumerate(self.estimates.items()):
             own = {column: float(values[i]) for column, values in columns.items()}
-            values = {column: finite_or_none(value) for column, value in own.items()}
-            records.append({"model": name, **values, "status": one.status.value})
+            records.append({"model": name, **json_of(own), "status": one.status.value})
             away = with_error(own["difference"], own["difference_std_err"]) if i else "–"
-            share = _share(own["probability"], own["probability_std_err"])
+            chance, error = own["probability"], own["probability_std_err"]
+            is_small = not (chance > 1e-3 or chance == 0)
+            share = f"{chance:.2g}" if is_small else f"{chance:.4f} ± {error:.4f}"
             number = with_error(one.log_z, one.std_err)
             lines.append((name, number, away, share, one.status.value))
         is_even = np.ptp(self.prior_weights) < 1e-12
@@ -397,7 +394,3 @@ def _prior(given: Any, names: list[str]) -> np.ndarray:
             "prior_weights", "must be one number per model, not negative and not all 0", given
         )
     return weights / weights.sum()
-
-
-def _share(share: float, error: float) -> str:
-    return f"{share:.4f} ± {error:.4f}" if share > 1e-3 or share == 0 else f"{share:.2g}"

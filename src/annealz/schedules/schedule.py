@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from annealz.diagnostics.sheet import Sheet, Shown, data_frame
+from annealz.diagnostics.sheet import Sheet, Shown, View, data_frame
 from annealz.io.archive import load_npy
 from annealz.io.files import write_atomic
 from annealz.io.reading import parse_json, read_small, told
@@ -102,7 +102,7 @@ class Schedule(Shown):
             rows.append(("pilot", f"{known['pilot_sweeps']:,} sweeps"))
         rows.append(("digest", self.digest[:12]))
         curves = [("β(t)", self.betas)]
-        return Sheet(name="Schedule", headline=("schedule", self.name), rows=rows, curves=curves)
+        return self.described(("schedule", self.name), rows, curves=curves)
 
     def to_pandas(self):
         """Return the betas as a pandas table, one row per step."""
@@ -173,11 +173,8 @@ class Schedule(Shown):
             raise ValueError("it was altered or damaged: its digest does not match its betas")
         return schedule
 
-    def plot(self, ax=None):
-        """Draw beta against the fraction of steps; return the matplotlib axes."""
-        from annealz.views.plots import plot_schedule
-
-        return plot_schedule(self, ax)
+    plot = View("plots.plot_schedule")
+    """Draw beta against the fraction of steps; return the matplotlib axes."""
 
     def plot_dwell(self, ax=None, *, terrain: Terrain | None = None):
         """Draw the time spent at each beta, over the terrain: the rule's own, or another one."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from annealz.diagnostics.sheet import Sheet, Shown, data_frame
+from annealz.diagnostics.sheet import Sheet, Shown, View, data_frame
 from annealz.io.archive import load_archive, real_numbers, save_archive
 from annealz.io.reading import told
 from annealz.io.records import Record, finite, flag, list_of, numbers, table, whole
@@ -152,12 +152,8 @@ class Terrain(Shown):
         rows.append(("pilot", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"))
         grid, g = self.on_grid(201)
         even = np.sqrt(np.interp(np.linspace(0, 1, 201), grid, g))
-        return Sheet(
-            name="Terrain",
-            headline=("terrain", f"{self.betas.size} betas"),
-            rows=rows,
-            curves=[("√g(β)", even / max(even.max(), 1e-300))],
-        )
+        curves = [("√g(β)", even / max(even.max(), 1e-300))]
+        return self.described(("terrain", f"{self.betas.size} betas"), rows, curves=curves)
 
     def to_pandas(self):
         """Return a pandas table, one row per beta."""
@@ -220,29 +216,14 @@ class Terrain(Shown):
         except TypeError as error:  # of names that it does not have, or lacks
             raise ValueError(f"its terrain is damaged: {told(error)}") from error
 
-    def plot(self):
-        """Draw mean and variance of the slope, and its tau or the pilot's ESS; return the figure."""
-        from annealz.views.plots import plot_terrain
-
-        return plot_terrain(self)
-
-    def plot_mean(self, ax=None):
-        """Draw the mean of the slope against beta; return the matplotlib axes."""
-        from annealz.views.plots import plot_mean
-
-        return plot_mean(self, ax)
-
-    def plot_variance(self, ax=None):
-        """Draw the variance g of the slope against beta, raw and smoothed; return the matplotlib axes."""
-        from annealz.views.plots import plot_variance
-
-        return plot_variance(self, ax)
-
-    def plot_tau(self, ax=None):
-        """Draw the autocorrelation time of the slope against beta; return the matplotlib axes."""
-        from annealz.views.plots import plot_tau
-
-        return plot_tau(self, ax)
+    plot = View("plots.plot_terrain")
+    """Draw mean and variance of the slope, and its tau or the pilot's ESS; return the figure."""
+    plot_mean = View("plots.plot_mean")
+    """Draw the mean of the slope against beta; return the matplotlib axes."""
+    plot_variance = View("plots.plot_variance")
+    """Draw the variance g of the slope against beta, raw and smoothed; return the matplotlib axes."""
+    plot_tau = View("plots.plot_tau")
+    """Draw the autocorrelation time of the slope against beta; return the matplotlib axes."""
 
     @property
     def _columns(self) -> dict[str, Any]:

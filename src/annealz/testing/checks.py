@@ -162,14 +162,16 @@ def _check_at(kernel: AbstractKernel, path, beta: float, x, weights: np.ndarray,
     who = f"{type(kernel).__name__} at beta = {beta:g}"
     chains, b = indices(x.shape[0]), np.float32(beta)
     stream = Stream(seed, f"check-kernel {beta}")
-    y = _step(kernel, stream.at(1, chains), x, path, b)
+    y = _call(kernel, "step", stream.at(1, chains), x, path, b)
     _require(
         y.shape == x.shape and y.dtype == x.dtype,
         f"{who} must return states like those it was given, {x.shape} {x.dtype}, got {y.shape} {y.dtype}.",
     )
     _require(bool(np.isfinite(y).all()), f"{who} made states that are not finite.")
     half = on_device(np.arange(0, x.shape[0], 2), np.int32)
-    part = _step(kernel, stream.at(1, half), on_device(np.asarray(x)[::2], x.dtype), path, b)
+    part = _call(
+        kernel, "step", stream.at(1, half), on_device(np.asarray(x)[::2], x.dtype), path, b
+    )
     same = np.isclose(np.asarray(part), np.asarray(y)[::2], rtol=1e-3, atol=1e-3)
     _require(
         bool(same.mean() > 0.99),
@@ -179,13 +181,13 @@ def _check_at(kernel: AbstractKernel, path, beta: float, x, weights: np.ndarray,
     features = _features(path, x, seed, b)
     f, g = features(x), features(y)
     for k in range(2, _NUM_SWEEPS + 1):
-        y = _step(kernel, stream.at(k, chains), y, path, b)
+        y = _call(kernel, "step", stream.at(k, chains), y, path, b)
     _require_zero(weights[:, None] * (features(y) - f), f"{who} does not leave p_beta invariant")
     try:
         reverse = kernel.reversed()
     except ValueError:
         return  # a kernel need not define its reversal
-    back = features(_step(reverse, stream.at(_NUM_SWEEPS + 1, chains), x, path, b))
+    back = features(_call(reverse, "step", stream.at(_NUM_SWEEPS + 1, chains), x, path, b))
     _require_zero(
         weights[:, None] * (back - f), f"the reversal of {who} does not leave p_beta invariant"
     )
@@ -197,13 +199,8 @@ def _check_at(kernel: AbstractKernel, path, beta: float, x, weights: np.ndarray,
 
 
 @eqx.filter_jit
-def _step(kernel: AbstractKernel, bits, x, path, beta):
-    return kernel.step(bits, x, path, beta)
-
-
-@eqx.filter_jit
-def _call(path: AbstractPath, method: str, *arguments):
-    return getattr(path, method)(*arguments)
+def _call(thing: AbstractPath | AbstractKernel, method: str, *arguments):
+    return getattr(thing, method)(*arguments)
 
 
 def _features(path: AbstractPath, x, seed: int, beta) -> Callable[[jax.Array], np.ndarray]:

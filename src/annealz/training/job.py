@@ -19,8 +19,7 @@ import numpy as np
 
 from annealz.core.errors import InputError
 from annealz.core.random import derive_seed
-from annealz.diagnostics.findings import Note
-from annealz.diagnostics.sheet import Result, Sheet
+from annealz.diagnostics.sheet import Result, Sheet, record_of
 from annealz.engine.checkpoint import Checkpoint, Saver, digest_of
 from annealz.engine.context import Context
 from annealz.io.files import check_file
@@ -101,11 +100,7 @@ class Outcome(Result, TypedRecord):
     series: Annotated[str | None, optional(line)]
     """The folder of the series."""
     extra_messages: Annotated[list[str], list_of(text)]
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What to know, such as that a checkpoint could not be written."""
-        return tuple(self.extra_messages)
+    """Such as that a checkpoint could not be written."""
 
     def sheet(self) -> Sheet:
         """Return what the result shows."""
@@ -216,16 +211,13 @@ def _run(
         outcome = Outcome(
             file=str(out),
             name=out.stem,
-            num_hidden=model.num_hidden,
-            num_visible=model.num_visible,
+            **record_of(model, "num_hidden num_visible digest"),
+            **found.fitness._asdict(),
             data=meta["training"]["data"],
             num_updates=settings.num_updates,
-            reconstruction_error=found.fitness.reconstruction_error,
-            pseudo_log_likelihood=found.fitness.pseudo_log_likelihood,
             exact_log_z=log_z,
             log_likelihood=log_likelihood,
             seconds=found.seconds,
-            digest=model.digest,
             series=None if plan.series is None else str(store.path),
             extra_messages=list(found.messages),
         )

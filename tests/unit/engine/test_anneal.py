@@ -5,14 +5,14 @@ import jax
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import Stream
 from annealz.engine import blocks, run_program
 from annealz.engine.anneal import anneal
 from annealz.engine.progress import Progress
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
-from annealz.schedules import linear, sm08
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.rules import linear, sm08
 from annealz.testing import (
     random_rbm,
 )

@@ -8,16 +8,16 @@ import jax
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.engine import blocks
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.progress import Progress
 from annealz.engine.run import Run
 from annealz.io.archive import load_archive
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
-from annealz.schedules import linear, sm08
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.rules import linear, sm08
 from support.kernels import BiasedGibbs
 from support.runs import assert_same_run, interrupt_at, small_run
 from support.systems import SMALL, SMALL_BASE, marginals

@@ -7,15 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import Stream
 from annealz.engine import advance
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.run import Run
-from annealz.kernels import AbstractKernel, BlockGibbs
-from annealz.paths import GeometricPath
-from annealz.schedules import linear
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.rules import linear
 from annealz.testing import (
     random_rbm,
 )

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.devices import Elsewhere, computing_on, device_name, platform
 from annealz.engine import blocks, cluster, connect
 from annealz.engine.anneal import anneal
@@ -33,12 +33,12 @@ from annealz.engine.cluster import (
 from annealz.engine.connect import connected
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.methods.exchange.exchange import exchange
-from annealz.models import exact_samples
-from annealz.paths import GeometricPath
+from annealz.models.exact import exact_samples
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.draws import approximate_draws
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 from annealz.testing import random_rbm
 
 MODEL = random_rbm(6, 9, 1.0, seed=3)

@@ -19,12 +19,12 @@ from scipy import stats
 from scipy.special import expit, logsumexp
 
 import annealz
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import Stream
 from annealz.diagnostics.exchange import judge_exchange
 from annealz.diagnostics.findings import Kind, in_python
 from annealz.diagnostics.status import Status
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.methods.exchange import advance as device
 from annealz.methods.exchange.exchange import exchange
 from annealz.methods.exchange.result import Round
@@ -40,7 +40,7 @@ from annealz.methods.exchange.rounds import (
     round_lengths,
 )
 from annealz.models.exact import exact_log_z
-from annealz.paths import GeometricPath
+from annealz.paths.geometric import GeometricPath
 from support.exchanges import (
     ASKED,
     BASE,

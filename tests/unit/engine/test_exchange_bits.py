@@ -10,10 +10,10 @@ import annealz
 from annealz.core.names import MARGINALS
 from annealz.engine import blocks
 from annealz.engine.progress import Progress
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.methods.exchange.exchange import exchange
 from annealz.methods.exchange.result import Exchange
-from annealz.paths import GeometricPath
+from annealz.paths.geometric import GeometricPath
 from annealz.testing import random_rbm
 from support.exchanges import ASKED, BASE, BETAS, MODEL, PATH, SMALL, advanced, begun, same
 from support.structure import num_products

@@ -5,15 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Expectation, Slope
 from annealz.engine.run import Run, Trace
 from annealz.engine.statistics import merge_runs
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
-from annealz.schedules import linear, sm08
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.rules import linear, sm08
 from annealz.testing import random_rbm
 
 MODEL = random_rbm(4, 6, 1.2, seed=2)

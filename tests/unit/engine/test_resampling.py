@@ -16,7 +16,7 @@ from annealz.engine.observers import Slope
 from annealz.engine.progress import Progress
 from annealz.engine.resampling import RESAMPLING_DRAW, Resampling, ancestors, island_size
 from annealz.engine.run import Run
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 from annealz.testing import assert_within_mc_error
 from support.runs import OBSERVERS, assert_same_run, interrupt_at
 from support.structure import num_products

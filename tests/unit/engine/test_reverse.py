@@ -18,16 +18,18 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.random import Stream
 from annealz.engine import advance, blocks
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import AbstractObserver, Slope
 from annealz.engine.run import Run
-from annealz.kernels import AbstractKernel, BlockGibbs
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z
-from annealz.paths import GeometricPath
-from annealz.schedules import Schedule, linear
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.rules import linear
+from annealz.schedules.schedule import Schedule
 from annealz.testing import (
     GaussianPath,
     PerfectKernel,

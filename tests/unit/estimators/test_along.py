@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.diagnostics.along import log_z_along
 from annealz.engine.anneal import anneal
 from annealz.engine.observers import Expectation
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
-from annealz.schedules import linear, sm08
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
+from annealz.schedules.rules import linear, sm08
 from annealz.testing import (
     GaussianPath,
     PerfectKernel,

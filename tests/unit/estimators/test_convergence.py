@@ -8,7 +8,7 @@ from annealz.diagnostics.along import log_z_by_chains
 from annealz.diagnostics.bar import bar
 from annealz.diagnostics.diagnostics import judge_islands
 from annealz.engine.run import Run, Trace
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 
 LOG_Z0 = 7.5
 

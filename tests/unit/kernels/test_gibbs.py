@@ -13,8 +13,9 @@ from scipy.special import logsumexp
 
 from annealz.core.names import MARGINALS
 from annealz.core.random import Stream
-from annealz.kernels import AbstractKernel, BlockGibbs
-from annealz.paths import GeometricPath
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
 from annealz.testing import binary_states, log_joint
 from support.enumeration import state_index, transition_matrix
 from support.kernels import BiasedGibbs, SharedGibbs, StaleGibbs, kernel_name

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.testing import check_kernel, check_model, check_path
 from support.families import MODELS
 from support.path_examples import trajectory

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from annealz.bases import BernoulliBase
-from annealz.bases.bernoulli import smoothed_means
+from annealz.bases.bernoulli import BernoulliBase, smoothed_means
 from annealz.core.names import BASES
 from annealz.core.random import Stream
 from annealz.models.rbm import RBM

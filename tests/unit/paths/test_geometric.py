@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit, logsumexp
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.arrays import indices
 from annealz.core.names import MARGINALS
 from annealz.core.random import Stream
 from annealz.models.exact import exact_log_z
-from annealz.paths import AbstractPath, GeometricPath
+from annealz.paths.abstract import AbstractPath
+from annealz.paths.geometric import GeometricPath
 from annealz.testing import binary_states, independent_spins, log_joint, random_rbm
 from support.values import log_density, log_ratio, sample, slope
 

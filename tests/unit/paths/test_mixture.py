@@ -20,7 +20,7 @@ from annealz.bases.mixture import COMPONENT_DRAW, MixtureBase
 from annealz.core.random import Stream
 from annealz.core.units import GaussianUnits, SoftmaxUnits
 from annealz.io.serialise import restore, store
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.paths.mixture import MixtureLayerPath, MixturePairPath, _Components
 from annealz.testing import check_kernel, check_path, log_joint, random_rbm

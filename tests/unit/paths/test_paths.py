@@ -10,10 +10,10 @@ from scipy.special import logsumexp
 
 import annealz
 from annealz.core.random import Stream
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z
 from annealz.models.trajectory import TrajectoryPath
-from annealz.paths import GeometricPath
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.moment import _base_moments, fit_moment_path
 from annealz.testing import (
     assert_within_mc_error,

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from annealz.schedules import Schedule, decelerate, linear, varopt
+from annealz.schedules.rules import linear, varopt
+from annealz.schedules.schedule import Schedule
+from annealz.schedules.steps import decelerate
 from annealz.schedules.terrain import Terrain
 from annealz.testing import GaussianPath
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.pilots.plan import survey_knots
-from annealz.schedules import gms13, linear, varopt
+from annealz.schedules.rules import gms13, linear, varopt
 from annealz.schedules.terrain import Terrain
 from annealz.testing import GaussianPath, PerfectKernel, spins_moments, spins_path
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from annealz.schedules import Schedule, gms13, linear, sm08, varopt
+from annealz.schedules.rules import gms13, linear, sm08, varopt
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 
 ANY_K = st.integers(1, 300)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from annealz.schedules import Schedule, choose_schedule, linear, sm08
-from annealz.schedules.choose import DEFAULT_NUM_STEPS
+from annealz.schedules.choose import DEFAULT_NUM_STEPS, choose_schedule
+from annealz.schedules.rules import linear, sm08
+from annealz.schedules.schedule import Schedule
 
 ANY_K = st.integers(1, 30_000)
 CURVED = np.linspace(0, 1, 8) ** 1.7

@@ -9,7 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.integrate import quad
 
-from annealz.schedules import Schedule, linear, varopt
+from annealz.schedules.rules import linear, varopt
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.testing import GaussianPath, assert_within_mc_error, spins_moments, spins_path
 

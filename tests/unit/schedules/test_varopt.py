@@ -8,10 +8,12 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from annealz.engine.anneal import anneal
-from annealz.kernels import AbstractKernel, BlockGibbs
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.abstract import AbstractPath
 from annealz.pilots.plan import survey
-from annealz.schedules import Schedule, linear, varopt
+from annealz.schedules.rules import linear, varopt
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.testing import (
     GaussianPath,

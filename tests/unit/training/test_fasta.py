@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annealz.training.fasta import ALPHABETS, is_fasta, read_fasta
+from annealz.models.formats.adabmdca import ALPHABETS
+from annealz.training.data import is_fasta, read_fasta
 from support.hostile import refused
 
 

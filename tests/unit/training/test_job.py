@@ -11,9 +11,10 @@ from annealz.io.records import save_record
 from annealz.io.store import Store
 from annealz.models.exact import exact_log_z
 from annealz.models.formats.load import read_model
-from annealz.training import Settings, load_series, resume_training, train, train_to_file
+from annealz.training import load_series, train
+from annealz.training.contrastive import Settings
 from annealz.training.data import DataSource, binarise, check_rows, digest_rows
-from annealz.training.job import training_store
+from annealz.training.job import resume_training, train_to_file, training_store
 from support.training import DATA, NUM_HIDDEN, NUM_VISIBLE
 
 SETTINGS = Settings(num_hidden=NUM_HIDDEN, num_updates=50, batch_size=10, learning_rate=0.1, seed=3)

@@ -9,9 +9,9 @@ import pytest
 
 from annealz.engine.checkpoint import Checkpoint, Saver
 from annealz.models.rbm import RBM
-from annealz.training import Settings, TrainingProgress, train
+from annealz.training.contrastive import Settings
 from annealz.training.data import check_rows
-from annealz.training.train import DivergenceError
+from annealz.training.train import DivergenceError, TrainingProgress, train
 from annealz.training.train import fit as fit_settings
 from support.training import DATA, NUM_HIDDEN, NUM_VISIBLE, fit
 

@@ -7,7 +7,7 @@ import pytest
 
 import annealz
 from annealz.methods.annealing.method import METHOD
-from annealz.models.formats import save_rbm
+from annealz.models.formats.npz import save_rbm
 from annealz.testing import random_rbm
 from support.bumps import BUMP, SMALL
 from support.views import HOSTILE, MODEL, PLAIN

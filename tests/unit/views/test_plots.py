@@ -62,8 +62,8 @@ def panels(estimate, both, comparison) -> dict[str, tuple]:
     return {
         "plot_ladder": ((ran,), ran.plot_ladder),
         "plot_rounds": ((ran,), ran.plot_rounds),
-        "plot_evidence": ((nested(),), None),
-        "plot_runs": ((nested(),), None),
+        "plot_evidence": ((nested(),), nested().plot_evidence),
+        "plot_runs": ((nested(),), nested().plot_runs),
         "plot_schedule": ((estimate.schedule,), estimate.schedule.plot),
         "plot_dwell": ((estimate.schedule, terrain), estimate.plot_dwell),
         "plot_mean": ((terrain,), terrain.plot_mean),

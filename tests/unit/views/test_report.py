@@ -16,7 +16,7 @@ from annealz.diagnostics.sheet import Result
 from annealz.engine.run import Runs
 from annealz.methods.annealing.plan import SecondBase
 from annealz.methods.annealing.request import AnnealingRequest
-from annealz.models.formats import save_rbm
+from annealz.models.formats.npz import save_rbm
 from annealz.testing import random_rbm
 from annealz.views import report as report_module
 from annealz.views.plots import style

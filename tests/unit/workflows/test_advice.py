@@ -15,7 +15,8 @@ from annealz.methods.exchange.estimate import ExchangeEstimate
 from annealz.methods.exchange.request import ExchangeRequest
 from annealz.methods.exchange.result import Exchange, Round
 from annealz.methods.problem import choose_problem
-from annealz.schedules import Schedule, linear
+from annealz.schedules.rules import linear
+from annealz.schedules.schedule import Schedule
 from support.opinions import HIGHER, pieces, weights
 from support.settings import plan_of
 from support.systems import FERROMAGNET

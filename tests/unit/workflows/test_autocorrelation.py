@@ -14,8 +14,8 @@ import pytest
 from scipy.signal import lfilter
 
 from annealz.core.random import Stream
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.autocorrelation import Memory, measure_memory
 from annealz.pilots.run_at_beta import run_at_beta
 from annealz.testing import assert_within_mc_error, binary_states

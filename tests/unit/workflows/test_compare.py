@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from annealz.io.schedules import SCHEDULES
 from annealz.models.exact import exact_log_z
-from annealz.models.formats import save_rbm
+from annealz.models.formats.npz import save_rbm
 from annealz.pilots.plan import pilot_sweeps
 from annealz.results.compare import CompareRequest, Comparison, Contender, compare_schedules
-from annealz.schedules import Schedule
+from annealz.schedules.schedule import Schedule
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.command import PLAIN, refused, run
 

@@ -15,16 +15,17 @@ import pytest
 from scipy.special import logsumexp
 
 from annealz import Likelihood, conservative_log_z, estimate_log_z, exact_log_z, log_likelihood
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.weights import log_mean
 from annealz.engine.progress import Progress
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.methods.annealing.estimate import Estimate
-from annealz.models import exact_samples
-from annealz.models.formats import save_rbm
-from annealz.paths import GeometricPath
+from annealz.models.exact import exact_samples
+from annealz.models.formats.npz import save_rbm
+from annealz.paths.geometric import GeometricPath
 from annealz.results.conservative import Conservative
-from annealz.schedules import Schedule, linear
+from annealz.schedules.rules import linear
+from annealz.schedules.schedule import Schedule
 from annealz.testing import assert_within_mc_error, binary_states, log_joint
 from support.command import PLAIN, run
 from support.enumeration import first_law, in_float64, transition_matrix

@@ -6,11 +6,12 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from annealz.engine.anneal import anneal
-from annealz.kernels import BlockGibbs
-from annealz.models import exact, exact_samples
-from annealz.paths import GeometricPath
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.models import exact
+from annealz.models.exact import exact_samples
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.draws import approximate_draws, draw_with_ancestors
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 from annealz.testing import log_joint, random_rbm
 from support.enumeration import state_index
 from support.systems import TINY, TINY_BASE, marginals

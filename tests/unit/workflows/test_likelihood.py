@@ -16,8 +16,9 @@ from annealz.core.random import derive_seed
 from annealz.diagnostics.diagnostics import judge
 from annealz.engine.run import Runs
 from annealz.methods.annealing.estimate import Estimate
-from annealz.models import density, exact_samples
+from annealz.models import density
 from annealz.models.abstract import AbstractModel
+from annealz.models.exact import exact_samples
 from annealz.testing import binary_states, log_joint, random_rbm
 from annealz.training.data import DataSource, binarise
 from support.families import MODELS, arrays, grid, joint

@@ -15,7 +15,7 @@ from annealz.io.store import Store
 from annealz.methods.annealing import diagnose, plan, size
 from annealz.methods.annealing import method as run
 from annealz.methods.annealing.advice import advice_of
-from annealz.models import exact_samples
+from annealz.models.exact import exact_samples
 from annealz.pilots import sizing
 from annealz.pilots.base_search import BaseSearch
 from annealz.pilots.sizing import Timing, more_chains

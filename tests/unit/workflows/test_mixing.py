@@ -15,11 +15,12 @@ from scipy.integrate import quad
 import annealz
 from annealz.engine.anneal import anneal
 from annealz.io.archive import load_archive, save_archive
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.plan import survey
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
-from annealz.schedules import Schedule, linear, mixing, varopt
+from annealz.schedules.rules import linear, mixing, varopt
+from annealz.schedules.schedule import Schedule
 from annealz.schedules.terrain import Terrain
 from annealz.testing import GaussianPath, PerfectKernel, assert_within_mc_error, random_rbm
 from support.memory import SLOW, exact, perfect

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from annealz.api import estimate_log_z
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.io.schedules import SCHEDULES, has_pilot
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z
-from annealz.paths import GeometricPath
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.plan import pilot_sweeps, plan_schedule
 from annealz.pilots.survey_mixing import LEAST_BUDGET
-from annealz.schedules import Schedule, linear, sm08
+from annealz.schedules.rules import linear, sm08
+from annealz.schedules.schedule import Schedule
 from annealz.testing import assert_within_mc_error, random_rbm
 from support.kernels import BiasedGibbs
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.small import SmallSteps
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath, programs
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths import programs
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots import run_at_beta as module
 from annealz.testing import random_rbm
 from support import emulate_cuda

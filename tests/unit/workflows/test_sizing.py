@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 import annealz
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.cost import Cost
 from annealz.core.weights import delta_std_err
 from annealz.engine import blocks
 from annealz.engine.anneal import anneal
-from annealz.kernels import BlockGibbs
-from annealz.paths import GeometricPath
+from annealz.kernels.gibbs import BlockGibbs
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots import sizing
 from annealz.pilots.sizing import Forecast, forecast, more_chains
 from annealz.pilots.survey_mixing import survey_mixing
-from annealz.schedules import linear, mixing
+from annealz.schedules.rules import linear, mixing
 from annealz.testing import random_rbm
 
 MODEL = random_rbm(6, 9, 0.8, seed=4)

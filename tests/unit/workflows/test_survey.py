@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from annealz.engine.anneal import anneal
-from annealz.kernels import AbstractKernel, BlockGibbs
-from annealz.paths import GeometricPath
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots.plan import survey, survey_knots
-from annealz.schedules import linear
+from annealz.schedules.rules import linear
 from annealz.schedules.terrain import Terrain
 from annealz.testing import (
     GaussianPath,

@@ -13,9 +13,10 @@ from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.core.weights import resample
 from annealz.engine.resampling import ancestors
-from annealz.kernels import AbstractKernel, BlockGibbs
-from annealz.paths import GeometricPath
+from annealz.kernels.abstract import AbstractKernel
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.abstract import AbstractPath
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots import visits
 from annealz.pilots.survey_mixing import LEAST_BUDGET, survey_mixing
 from annealz.pilots.visits import Seen

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from annealz.bases import BernoulliBase
+from annealz.bases.bernoulli import BernoulliBase
 from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.core.weights import effective_sample_size, log_mean
 from annealz.engine.gpu import cuda
 from annealz.engine.gpu.small import SmallSteps
-from annealz.kernels import BlockGibbs
+from annealz.kernels.gibbs import BlockGibbs
 from annealz.models.exact import exact_log_z
-from annealz.paths import GeometricPath, programs
+from annealz.paths import programs
+from annealz.paths.geometric import GeometricPath
 from annealz.pilots import visits as module
 from annealz.pilots.run_at_beta import run_at_beta
 from annealz.pilots.visits import Leg, Population, visit

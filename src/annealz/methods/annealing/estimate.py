@@ -19,7 +19,7 @@ from annealz.core.numerics import finite_or_none, with_error
 from annealz.diagnostics.along import Along, Convergence, log_z_along, log_z_by_chains
 from annealz.diagnostics.diagnostics import IslandJudgement, Judgement, tail_in_words
 from annealz.diagnostics.findings import Finding, Findings, Kind
-from annealz.diagnostics.sheet import Row, Section, Sheet, data_frame, record_of
+from annealz.diagnostics.sheet import Row, Section, Sheet, View, data_frame, record_of
 from annealz.diagnostics.status import Status, against_exact, stated_interval, stated_std_err
 from annealz.diagnostics.two_sided import TwoSided
 from annealz.engine.run import Run, Runs, Trace
@@ -354,42 +354,20 @@ class Estimate(AbstractEstimate):
         sweeps = {f"{name}_sweeps": count for name, count in self.sweeps.items()}
         return data_frame([{**numbers, "low": low, "high": high, "exact_log_z": exact, **sweeps}])
 
-    def to_xarray(self):
-        """Return an xarray DataTree, which ArviZ reads: posterior, weights, trace, diagnostics."""
-        from annealz.views.tree import estimate_tree
-
-        return estimate_tree(self)
-
-    def plot(self):
-        """Draw beta(t), on-the-fly ESS and the histogram of log w; return the matplotlib figure."""
-        from annealz.views.plots import plot_estimate
-
-        return plot_estimate(self)
+    to_xarray = View("tree.estimate_tree")
+    """Return an xarray DataTree, which ArviZ reads: posterior, weights, trace, diagnostics."""
+    plot = View("plots.plot_estimate")
+    """Draw beta(t), on-the-fly ESS and the histogram of log w; return the matplotlib figure."""
 
     def plot_dwell(self, ax=None):
         """Draw the time spent at each beta, over the terrain; return the matplotlib axes."""
         return self.schedule.plot_dwell(ax, terrain=self.terrain)
 
-    def plot_ess(self, ax=None):
-        """Draw on-the-fly ESS against the fraction of steps; return the matplotlib axes."""
-        from annealz.views.plots import plot_ess
-
-        return plot_ess(self, ax)
-
-    def plot_weights(self, ax=None):
-        """Draw the histogram of log w of the forward chains, with k-hat; return the matplotlib axes."""
-        from annealz.views.plots import plot_weights
-
-        return plot_weights(self, ax)
-
-    def plot_work(self, ax=None):
-        """Draw forward and reverse work of a two-sided estimate; return the matplotlib axes."""
-        from annealz.views.plots import plot_work
-
-        return plot_work(self, ax)
-
-    def plot_convergence(self, ax=None):
-        """Draw log Z and its error from the first chains, up to all; return the matplotlib axes."""
-        from annealz.views.plots import plot_convergence
-
-        return plot_convergence(self, ax)
+    plot_ess = View("plots.plot_ess")
+    """Draw on-the-fly ESS against the fraction of steps; return the matplotlib axes."""
+    plot_weights = View("plots.plot_weights")
+    """Draw the histogram of log w of the forward chains, with k-hat; return the matplotlib axes."""
+    plot_work = View("plots.plot_work")
+    """Draw forward and reverse work of a two-sided estimate; return the matplotlib axes."""
+    plot_convergence = View("plots.plot_convergence")
+    """Draw log Z and its error from the first chains, up to all; return the matplotlib axes."""

@@ -9,7 +9,7 @@ import numpy as np
 from annealz.core.cost import Cost
 from annealz.core.numerics import with_error
 from annealz.diagnostics.findings import Findings
-from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
+from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, View, record_of
 from annealz.diagnostics.status import against_exact, stated_interval, stated_std_err
 from annealz.methods.estimate import AbstractEstimate
 from annealz.methods.exchange.result import Exchange
@@ -110,11 +110,8 @@ class ExchangeEstimate(AbstractEstimate):
         curves = [("β of the temperatures", ran.betas)]
         return self._sheet(rows, record, reliable=_RELIABLE, table=table, curves=curves)
 
-    def plot(self):
-        """Draw the ladder with its barrier, and log Z round by round; return the matplotlib figure."""
-        from annealz.views.plots import plot_exchange
-
-        return plot_exchange(self)
+    plot = View("plots.plot_exchange")
+    """Draw the ladder with its barrier, and log Z round by round; return the matplotlib figure."""
 
     def sections(self) -> tuple[Section, ...]:
         """Return what its page shows below the result."""

@@ -14,7 +14,7 @@ from annealz.core.cost import Cost
 from annealz.core.numerics import with_error
 from annealz.diagnostics.exchange import judge_exchange
 from annealz.diagnostics.findings import Findings
-from annealz.diagnostics.sheet import Sheet, Shown, record_of
+from annealz.diagnostics.sheet import Sheet, Shown, View, record_of
 from annealz.diagnostics.status import Found, check_level
 from annealz.engine.run import RUN
 from annealz.io.archive import real_numbers
@@ -183,17 +183,10 @@ class Exchange(Found, Shown):
             for one in self.rounds
         ]
 
-    def plot_ladder(self, ax=None):
-        """Draw the ladder and the barrier along beta; return the matplotlib axes."""
-        from annealz.views.plots import plot_ladder
-
-        return plot_ladder(self, ax)
-
-    def plot_rounds(self, ax=None, *, exact_log_z: float | None = None):
-        """Draw log Z of every round with its error; return the matplotlib axes."""
-        from annealz.views.plots import plot_rounds
-
-        return plot_rounds(self, ax, exact_log_z=exact_log_z)
+    plot_ladder = View("plots.plot_ladder")
+    """Draw the ladder and the barrier along beta; return the matplotlib axes."""
+    plot_rounds = View("plots.plot_rounds")
+    """Draw log Z of every round with its error; return the matplotlib axes."""
 
     def sheet(self) -> Sheet:
         """Return what it shows."""
@@ -207,9 +200,7 @@ class Exchange(Found, Shown):
             ("cost", f"{self.sweeps:,} sweeps, {self.seconds:.1f} s"),
             ("status", self.status.value),
         ]
-        return Sheet(
-            name="Exchange", headline=headline, rows=rows, status=self.status, notes=self.messages
-        )
+        return self.described(headline, rows, notes=self.messages)
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Return the result as named arrays and a JSON record."""

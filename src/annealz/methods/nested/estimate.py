@@ -11,7 +11,7 @@ from annealz.core.numerics import with_error
 from annealz.core.weights import effective_sample_size
 from annealz.diagnostics.findings import Findings
 from annealz.diagnostics.nested import NestedJudgement
-from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, record_of
+from annealz.diagnostics.sheet import Figure, Section, Sheet, Table, View, record_of
 from annealz.diagnostics.status import against_exact, stated_std_err
 from annealz.methods.estimate import AbstractEstimate
 from annealz.methods.nested.result import NestedRun
@@ -165,16 +165,15 @@ class NestedEstimate(AbstractEstimate):
         curves = [("evidence as the prior shrinks", mass / mass.max())]
         return self._sheet(rows, record, reliable=_RELIABLE, table=table, curves=curves)
 
-    def plot(self):
-        """Draw the evidence as the prior shrinks, and log Z of every run; return the matplotlib figure."""
-        from annealz.views.plots import plot_nested
-
-        return plot_nested(self)
+    plot = View("plots.plot_nested")
+    """Draw the evidence as the prior shrinks, and log Z of every run; return the matplotlib figure."""
+    plot_evidence = View("plots.plot_evidence")
+    """Draw log L of all points and their share of the evidence; return the matplotlib axes."""
+    plot_runs = View("plots.plot_runs")
+    """Draw log Z of every run with its error; return the matplotlib axes."""
 
     def sections(self) -> tuple[Section, ...]:
         """Return what its page shows below the result."""
-        from annealz.views.plots import plot_evidence, plot_runs
-
         plan = self.plan
         words = (
             f"{plan.num_runs} independent runs of {plan.num_live // plan.num_runs} live points. The "
@@ -189,7 +188,7 @@ class NestedEstimate(AbstractEstimate):
         )
         runs = "log Z of every run by itself: runs that differ beyond their errors have missed something."
         figures = [
-            Figure("evidence", lambda: plot_evidence(self), evidence),
-            Figure("runs", lambda: plot_runs(self), runs),
+            Figure("evidence", self.plot_evidence, evidence),
+            Figure("runs", self.plot_runs, runs),
         ]
         return self._sections(Section("Nested sampling", [words, *figures]))

@@ -6,6 +6,7 @@ nested        the shrinking prior, and log Z by runs
 comparison    log Z, ESS and betas of every schedule
 """
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from annealz.views.plots import style
-from annealz.views.plots.schedule import plot_schedule
 
 if TYPE_CHECKING:
     from annealz.methods.annealing.estimate import Estimate
@@ -32,14 +32,9 @@ _COLOURS = (style.BLUE, style.RED, style.GREEN, style.PURPLE, style.GREY)
 
 def plot_estimate(estimate: "Estimate") -> Figure:
     """Draw beta(t), on-the-fly ESS, and the histogram of log w; of both sides where there are two."""
-    weights = plot_weights if estimate.two_sided is None else plot_work
-    return style.panels(
-        (12, 3.8),
-        lambda ax: plot_schedule(estimate.schedule, ax),
-        lambda ax: plot_ess(estimate, ax),
-        lambda ax: weights(estimate, ax),
-        title=_title(estimate),
-    )
+    weights = estimate.plot_weights if estimate.two_sided is None else estimate.plot_work
+    draw = estimate.schedule.plot, estimate.plot_ess, weights
+    return style.panels((12, 3.8), *draw, title=_title(estimate))
 
 
 def plot_ess(estimate: "Estimate", ax: Axes | None = None) -> Axes:
@@ -105,12 +100,8 @@ def plot_convergence(estimate: "Estimate", ax: Axes | None = None) -> Axes:
 def plot_exchange(estimate: "ExchangeEstimate") -> Figure:
     """Draw the ladder and the rounds, side by side."""
     ran = estimate.exchange
-    return style.panels(
-        (10, 4),
-        lambda ax: plot_ladder(ran, ax),
-        lambda ax: plot_rounds(ran, ax, exact_log_z=estimate.exact_log_z),
-        title=_title(estimate),
-    )
+    rounds = functools.partial(ran.plot_rounds, exact_log_z=estimate.exact_log_z)
+    return style.panels((10, 4), ran.plot_ladder, rounds, title=_title(estimate))
 
 
 def plot_ladder(result: "Exchange", ax: Axes | None = None) -> Axes:
@@ -144,12 +135,8 @@ def plot_rounds(
 
 def plot_nested(estimate: "NestedEstimate") -> Figure:
     """Draw the evidence and the runs, side by side."""
-    return style.panels(
-        (10, 4),
-        lambda ax: plot_evidence(estimate, ax),
-        lambda ax: plot_runs(estimate, ax),
-        title=_title(estimate),
-    )
+    draw = estimate.plot_evidence, estimate.plot_runs
+    return style.panels((10, 4), *draw, title=_title(estimate))
 
 
 def plot_evidence(estimate: "NestedEstimate", ax: Axes | None = None) -> Axes:
@@ -185,12 +172,9 @@ def plot_runs(estimate: "NestedEstimate", ax: Axes | None = None) -> Axes:
 
 def plot_comparison(comparison: "Comparison") -> Figure:
     """Draw log Z with two standard errors, and the ESS of every replicate, by schedule."""
-    figure = style.panels(
-        (11, 0.42 * len(comparison.contenders) + 1.8),
-        lambda ax: plot_contender_log_z(comparison, ax),
-        lambda ax: plot_contender_ess(comparison, ax),
-        title=f"{style.plain(comparison.model)}, equal total cost",
-    )
+    size = 11, 0.42 * len(comparison.contenders) + 1.8
+    title = f"{style.plain(comparison.model)}, equal total cost"
+    figure = style.panels(size, comparison.plot_log_z, comparison.plot_ess, title=title)
     figure.axes[1].tick_params(labelleft=False)
     return figure
 

@@ -65,8 +65,8 @@ def _wanted(
 def plot_terrain(terrain: Terrain) -> Figure:
     """Draw mean and variance of the slope; its tau where measured, else the pilot's ESS."""
     last = plot_pilot_ess if terrain.tau is None else plot_tau
-    draws = (functools.partial(one, terrain) for one in (plot_mean, plot_variance, last))
-    return style.panels((12, 3.6), *draws)
+    draw = terrain.plot_mean, terrain.plot_variance, functools.partial(last, terrain)
+    return style.panels((12, 3.6), *draw)
 
 
 def plot_mean(terrain: Terrain, ax: Axes | None = None) -> Axes:

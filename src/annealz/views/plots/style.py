@@ -56,8 +56,18 @@ def plain(name: str) -> str:
 def finish(ax: Axes, legend: int = 0, **settings: Any) -> Axes:
     """Return axes with their labels, a legend of so many columns, no frame, and quiet ticks."""
     ax.set(**settings)
-    if legend:
-        legend_above(ax, legend)
+    if legend:  # between title and data, where it hides nothing
+        ax.legend(
+            frameon=False,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            borderaxespad=0.1,
+            ncols=legend,
+            columnspacing=1.2,
+            handlelength=1.8,
+            fontsize="small",
+        )
+        level_titles(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(which="both", colors=GREY)
     ax.title.set_fontsize(11)
@@ -80,21 +90,6 @@ def log_if_wide(ax: Axes, name: Literal["x", "y"], values: np.ndarray) -> None:
 
 def _plain(value: float) -> str:
     return f"{value:,.0f}" if 1 <= value < 1e7 else f"{value:g}"
-
-
-def legend_above(ax: Axes, columns: int = 2) -> None:
-    """Draw a legend between title and data, where it hides nothing."""
-    ax.legend(
-        frameon=False,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        borderaxespad=0.1,
-        ncols=columns,
-        columnspacing=1.2,
-        handlelength=1.8,
-        fontsize="small",
-    )
-    level_titles(ax)
 
 
 def level_titles(*axes: Axes) -> None:
