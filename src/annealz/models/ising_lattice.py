@@ -33,8 +33,7 @@ from annealz.models.contraction import Factors, contracted_log_z, contracted_log
 from annealz.models.graph import AbstractIsing
 from annealz.models.ising import Ising, lattice_couplings
 from annealz.models.rbm import RBM
-from annealz.paths.lattice import LatticePath
-from annealz.paths.lattice_product import colour_sites
+from annealz.paths.lattice import LatticePath, colour_sites
 
 CRITICAL_COUPLING = math.log(1 + math.sqrt(2)) / 2
 _MOST_UNITS = 2**26

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from annealz.paths.lattice import LatticePath as LatticePath
     from annealz.paths.layers import AbstractLayerPath as AbstractLayerPath
     from annealz.paths.layers import LayerPath as LayerPath
-    from annealz.paths.pair_tables import PairTablePath as PairTablePath
     from annealz.paths.pairs import PairPath as PairPath
+    from annealz.paths.pairs import PairTablePath as PairTablePath
     from annealz.paths.phase import PhasePath as PhasePath
     from annealz.paths.tempered import TemperedPath as TemperedPath
 else:
