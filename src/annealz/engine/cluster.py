@@ -17,13 +17,11 @@ import contextlib
 import contextvars
 import dataclasses
 import functools
-import io
 import itertools
 import math
 import pickle
 import threading
 import time
-import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from importlib import metadata
@@ -50,8 +48,7 @@ _LOOK_SECONDS = 5  # between looks at who is there
 _MOST_SPANS = 50  # that are run again when a worker is lost
 _TASK_SECONDS = 0.02  # of a span for every task, whose scheduling takes some milliseconds
 _FIRST = 10  # priority of what is waited for
-_MOST_PROGRAMS, _MOST_FUNCTIONS = 4, 256  # that a worker keeps
-_FUNCTIONS = (types.FunctionType, type(jax.jit(lambda: None)))
+_MOST_PROGRAMS = 4  # that a worker keeps
 
 
 class LostCluster(RuntimeError):
@@ -91,10 +88,15 @@ class HeldBlock:
         return 100 + sum(getattr(leaf, "nbytes", 32) for leaf in leaves)
 
 
-def describe_host(platform: str) -> str:
+def describe_host() -> str:
     """Return what must be alike of all who compute a run, for the same bits."""
-    names = ("annealz", "jax")
-    return " and ".join(f"{name} {metadata.version(name)}" for name in names) + f" on a {platform}"
+    versions = [f"{name} {metadata.version(name)}" for name in ("annealz", "jax")]
+    return " and ".join(versions) + f" on a {devices.platform()}"
+
+
+def describe_worker() -> tuple[str, devices.Elsewhere]:
+    """Return who this worker is, and where it computes."""
+    return describe_host(), devices.Elsewhere(devices.platform(), devices.device_name())
 
 
 def check_host(other: str, wanted: str) -> None:
@@ -106,12 +108,6 @@ def check_host(other: str, wanted: str) -> None:
         )
 
 
-def describe_worker() -> tuple[str, devices.Elsewhere]:
-    """Return who this worker is, and where it computes."""
-    where = devices.Elsewhere(devices.platform(), devices.device_name())
-    return describe_host(where.platform), where
-
-
 def keep(value: Any) -> Any:
     """Return the value: a task whose result Dask keeps, sends on, and makes again."""
     return value
@@ -119,17 +115,15 @@ def keep(value: Any) -> Any:
 
 def begin(sent: SentProgram, i: int, draws: Any) -> HeldBlock:
     """Make block i before its first step; in reverse from these draws."""
-    with _opened(sent, "begin") as (program, given):
-        return HeldBlock(jax.device_get(program.first(given, i, draws)))
+    return HeldBlock(jax.device_get(_call(sent, "first", i, draws)))
 
 
 def advance(
     sent: SentProgram, i: int, held: HeldBlock, step: int, stop: int, terms: tuple
 ) -> HeldBlock:
     """Take steps step + 1 .. stop of block i."""
-    with _opened(sent, "advance") as (program, given):
-        block, part = program.advance(given, i, held.block, step, stop, *terms)
-        return HeldBlock(jax.device_get(block), part)
+    block, part = _call(sent, "advance", i, held.block, step, stop, *terms)
+    return HeldBlock(jax.device_get(block), part)
 
 
 def part_of(held: HeldBlock) -> Any:
@@ -140,8 +134,15 @@ def part_of(held: HeldBlock) -> Any:
 class _OpenedProgram:
     """A program as this worker has it."""
 
-    def __init__(self, payload: bytes):
-        self.program: BlockProgram = unpack(payload)
+    def __init__(self, sent: SentProgram):
+        check_host(describe_host(), sent.host)
+        try:
+            self.program: BlockProgram = pickle.loads(sent.payload)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"a worker has no module {error.name!r}, which the run needs: install it on the workers, "
+                "or send it with client.upload_file."
+            ) from error
         self.lock = threading.Lock()
         self.compiled: set[str] = set()
         self.given = functools.cache(lambda device: on_one(self.program.given, device))
@@ -151,57 +152,17 @@ _open = functools.lru_cache(_MOST_PROGRAMS)(_OpenedProgram)
 _counter, _opening, _thread = itertools.count(), threading.Lock(), threading.local()
 
 
-def _own_device() -> devices.Device:
-    """Return the device of this thread: every thread of a worker has one, in turn."""
-    if not hasattr(_thread, "device"):
-        every = devices.local_devices()
-        _thread.device = every[next(_counter) % len(every)]
-    return _thread.device
-
-
-@contextlib.contextmanager
-def _opened(sent: SentProgram, what: str) -> "Iterator[tuple[BlockProgram, tuple]]":
-    """Open the program, with what its blocks need, on the thread's device."""
-    check_host(describe_host(devices.platform()), sent.host)
+def _call(sent: SentProgram, method: str, *arguments: Any) -> Any:
+    """Call a method of the program; every thread of a worker has one of its devices, in turn."""
     with _opening:
-        opened, device = _open(sent.payload), _own_device()
-    one = contextlib.nullcontext() if what in opened.compiled else opened.lock  # compiles
-    with devices.preferring(device), one, user_errors():
-        yield opened.program, opened.given(device)
-        opened.compiled.add(what)
-
-
-# --- programs as bytes ------------------------------------------------------------------------
-
-
-def pack(program: Any) -> bytes:
-    """Return its bytes; functions are apart from the rest, so that a worker reads each of them once."""
-    import cloudpickle
-
-    class Pickler(cloudpickle.Pickler):
-        def persistent_id(self, obj: Any) -> bytes | None:
-            return cloudpickle.dumps(obj) if isinstance(obj, _FUNCTIONS) else None
-
-    file = io.BytesIO()
-    Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(program)
-    return file.getvalue()
-
-
-class _Unpickler(pickle.Unpickler):
-    """Make one function of equal code: for another one JAX would compile again."""
-
-    persistent_load = staticmethod(functools.lru_cache(_MOST_FUNCTIONS)(pickle.loads))
-
-
-def unpack(payload: bytes) -> Any:
-    """Return the program again."""
-    try:
-        return _Unpickler(io.BytesIO(payload)).load()
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"a worker has no module {error.name!r}, which the run needs: install it on the workers, or "
-            "send it with client.upload_file."
-        ) from error
+        opened, every = _open(sent), devices.local_devices()
+        if not hasattr(_thread, "device"):
+            _thread.device = every[next(_counter) % len(every)]
+    alone = contextlib.nullcontext() if method in opened.compiled else opened.lock  # compiles
+    with devices.preferring(_thread.device), alone, user_errors():
+        result = getattr(opened.program, method)(opened.given(_thread.device), *arguments)
+    opened.compiled.add(method)
+    return result
 
 
 # --- in the process that asks -----------------------------------------------------------------
@@ -229,9 +190,9 @@ class Cluster:
                     f"no worker came to the scheduler at {self.address} within {WAIT_SECONDS} s: start "
                     f"some, such as 'dask worker {self.address}'."
                 ) from None
+            self.client.get_versions(check=True)
             workers = list(self.client.run(describe_worker).values())
-        self.where: devices.Elsewhere = workers[0][1]
-        self.host = describe_host(self.where.platform)
+        self.host, self.where = workers[0]
         for other, _ in workers:
             check_host(other, self.host)
 
@@ -293,13 +254,15 @@ class ClusterBlocks:
     """All blocks of a run, in their order; the interface of `LocalBlocks`."""
 
     def __init__(self, program: "BlockProgram", cluster: Cluster):
+        import cloudpickle
+
         self.program, self.cluster = program, cluster
         fresh: Any = dataclasses.replace(program)  # pyright: ignore[reportArgumentType]
         # nothing that was made on this machine goes with it
-        self._sent = cluster.map(keep, [SentProgram(pack(fresh), cluster.host)])[0]
+        sent = SentProgram(cloudpickle.dumps(fresh), cluster.host)
+        self._sent = cluster.map(keep, [sent])[0]
         self._indices = range(len(program.blocks[0]))
         self._standing: dict[int, list[Future]] = {}
-        self._gathered: tuple[int, list[Any]] = (-1, [])
         self._spans = 0
 
     @property
@@ -324,10 +287,7 @@ class ClusterBlocks:
 
     def at(self, step: int) -> list[Any]:
         """Return the blocks as they stand at this step, the last or the one before."""
-        if self._gathered[0] != step:
-            held = self.cluster.gather(self._standing[step])
-            self._gathered = step, [one.block for one in held]
-        return self._gathered[1]
+        return [held.block for held in self.cluster.gather(self._standing[step])]
 
     def advance(self, step: int, stop: int, *terms: Any) -> list[Any]:
         """Take steps step + 1 .. stop with every block; return what each gives."""
