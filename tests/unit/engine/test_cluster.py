@@ -103,9 +103,8 @@ def assert_same_bits(one: Run, other: Run) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_workers_change_no_bit(mode: str, alone: dict[str, Run], client, monkeypatch):
+def test_workers_change_no_bit(mode: str, alone: dict[str, Run], client):
     assert_same_bits(run_of(mode, client=client), alone[mode])
-    monkeypatch.setattr(cluster, "_MOST_SPANS", 2)  # blocks come back and are sent again
     assert_same_bits(run_of(mode, client=client, chunk_steps=7), alone[mode])
 
 
@@ -136,8 +135,12 @@ def test_workers_change_no_bit_of_other_families(name: str, client):
 
 def test_the_comparison_can_fail(alone: dict[str, Run], client, monkeypatch: pytest.MonkeyPatch):
     """A worker that takes blocks for others is seen."""
-    real = cluster.advance
-    monkeypatch.setattr(cluster, "advance", lambda sent, i, *more: real(sent, (i + 1) % 5, *more))
+    real = cluster.ClusterWorkers.call
+    monkeypatch.setattr(
+        cluster.ClusterWorkers,
+        "call",
+        lambda self, method, rows: real(self, method, rows[1:] + rows[:1]),
+    )
     with pytest.raises(AssertionError):
         assert_same_bits(run_of("forward", client=client), alone["forward"])
 
@@ -235,7 +238,7 @@ def test_an_interrupt_while_workers_compute_loses_one_span(client, tmp_path, mon
 
     def interrupted(self, futures):
         calls.append(futures)
-        if len(calls) == 4:
+        if len(calls) == 5:  # after the start and three spans
             raise KeyboardInterrupt
         return gather(self, futures)
 
@@ -315,7 +318,7 @@ def test_other_versions_and_devices_are_refused(client, monkeypatch: pytest.Monk
     own = cluster.describe_host()
     program = cluster.SentProgram(b"", own.replace("jax ", "jax 9."))
     with pytest.raises(ValueError, match=f"a worker has {own} and the run is for .* jax 9"):
-        cluster.begin(program, 0, None)
+        cluster.call(program, "first", 0, (None,))
     other = own.replace("on a cpu", "on a gpu"), Elsewhere("gpu", "")
     workers = {"one": (own, Elsewhere("cpu", "")), "other": other}
     monkeypatch.setattr(client, "run", lambda *_: workers)
@@ -419,13 +422,7 @@ def test_a_module_that_workers_lack_is_named(tmp_path: Path, monkeypatch):
     sent = cluster.SentProgram(payload, cluster.describe_host())
     text = r"a worker has no module 'other_density', .* client.upload_file\.$"
     with pytest.raises(ValueError, match=text):
-        cluster.begin(sent, 0, None)
-
-
-def test_dask_counts_what_is_held():
-    held = cluster.HeldBlock([np.zeros(1000), {"a": np.zeros(10, np.int8)}], [np.zeros(5)])
-    assert 8000 + 10 + 40 <= held.__sizeof__() < 8300
-    assert cluster.part_of(held) is held.part
+        cluster.call(sent, "first", 0, (None,))
 
 
 def test_results_name_the_device_that_computed(client):
