@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from annealz.paths.layers import LayerPath as LayerPath
     from annealz.paths.pairs import PairPath as PairPath
     from annealz.paths.pairs import PairTablePath as PairTablePath
-    from annealz.paths.phase import PhasePath as PhasePath
+    from annealz.paths.tempered import PhasePath as PhasePath
     from annealz.paths.tempered import TemperedPath as TemperedPath
 else:
     __getattr__ = later(__name__, listed_imports(__file__))
