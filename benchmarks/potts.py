@@ -17,7 +17,7 @@ import numpy as np
 
 from annealz.core.units import SoftmaxUnits
 from annealz.models.potts import Potts
-from annealz.paths.lattice_product import LatticeProduct
+from annealz.paths.lattice import LatticeProduct
 from contestants import Annealing, Bare, Program
 
 __all__ = ["FULL_NAME", "NAME", "contestants", "full_contestants"]
@@ -131,7 +131,7 @@ def full_ais(couplings, betas, key, num_chains):
 
 @jax.jit(static_argnames=("num_chains", "num_steps"))
 def full_bare(tables, stream, num_chains, num_steps):
-    """The units after all sweeps at beta = 1, all coupled; tables as of `paths/pair_tables.py`."""
+    """The units after all sweeps at beta = 1, all coupled; tables as of `paths/pairs.py`."""
     chains, units = jnp.arange(num_chains), SoftmaxUnits(FULL_STATES)
     first = FULL_STATES * jnp.arange(UNITS)
 

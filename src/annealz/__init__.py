@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from annealz.kernels.hmc import HAIS as HAIS
     from annealz.kernels.hmc import HMC as HMC
     from annealz.kernels.hmc import MALA as MALA
-    from annealz.kernels.metropolis import RandomWalk as RandomWalk
+    from annealz.kernels.hmc import RandomWalk as RandomWalk
     from annealz.kernels.unit_gibbs import GradientGibbs as GradientGibbs
     from annealz.kernels.unit_gibbs import UnitGibbs as UnitGibbs
     from annealz.methods.annealing.estimate import Estimate as Estimate

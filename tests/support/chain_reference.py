@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from annealz.paths.lattice import LatticePath
-from annealz.paths.pair_tables import PairTablePath
+from annealz.paths.pairs import PairTablePath
 
 __all__ = ["Reference"]
 

@@ -91,15 +91,15 @@ def test_all_workers_are_lost(capsys, model: Path, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(engine, "_LOOK_SECONDS", 0.1)
     command = ["estimate", model, *SHORT, "--steps", "2000"]
     with processes(tmp_path, 1) as cluster:
-        real = engine.ClusterBlocks.advance
+        real = engine.ClusterWorkers.call
 
-        def advance(self, step: int, *more: Any):
-            if step:
+        def call(self, method: str, rows: Any):
+            if method == "advance" and rows[0][1]:
                 monkeypatch.setattr(engine, "WAIT_SECONDS", 0.3)
                 cluster.workers[0].kill()
-            return real(self, step, *more)
+            return real(self, method, rows)
 
-        monkeypatch.setattr(engine.ClusterBlocks, "advance", advance)
+        monkeypatch.setattr(engine.ClusterWorkers, "call", call)
         status, _, said = run(
             capsys, *command, "--out", tmp_path / "run", "--cluster", cluster.file,
             "--checkpoint-seconds", "0",

@@ -87,7 +87,7 @@ class Saver:
         self._checkpoint, self._seconds_between = checkpoint, seconds_between
         self._spent, self._began = 0.0, time.monotonic()
         self._saved = self._began
-        self._state: Callable[[], RunState | None] = lambda: None
+        self._state: Callable[[], RunState] | None = None
         self.messages: list[str] = []
 
     def load(self, start: Callable[[], RunState]) -> RunState | None:
@@ -98,8 +98,8 @@ class Saver:
         return found
 
     @contextlib.contextmanager
-    def keeping(self, state: Callable[[], RunState | None]) -> Iterator[None]:
-        """Start the clock; keep what stands at the end, whatever ends it. None is not kept."""
+    def keeping(self, state: Callable[[], RunState]) -> Iterator[None]:
+        """Start the clock; keep what stands at the end, whatever ends it."""
         self._state = state
         self._began = self._saved = time.monotonic()
         with interrupts.awaiting():
@@ -119,10 +119,10 @@ class Saver:
             self._saved = time.monotonic()
 
     def _save(self) -> None:
-        if self._checkpoint is None or (now := self._state()) is None:
+        if self._checkpoint is None or self._state is None:
             return
         try:
-            self._checkpoint.save(now, self.seconds)
+            self._checkpoint.save(self._state(), self.seconds)
         except OSError as error:
             path = self._checkpoint.path
             message = f"could not write the checkpoint {path}: {error.strerror or error}."

@@ -4,10 +4,9 @@ A block of chains over a span of steps is a pure task, which anybody may run, an
 
     (program, block, step, stop)  ->  (block, what it gives to the records)
 
-The program travels as bytes, once to every worker that needs it. A block stays on its worker for the next
-span; what it gives to the records comes back, some hundred bytes, and is added in the order of the blocks.
-Dask runs again what is lost with a worker, from the last span that was kept. So that this never leads back
-to the first step, blocks come back and are sent again every `_MOST_SPANS` spans.
+The program travels as bytes, once to every worker that needs it. Blocks come and go with every task, so
+that nothing is lost with a worker but the span that it computed, which Dask runs again. What blocks give to
+the records is added in their order. Spans are long enough for what has to travel.
 
 What is sent goes with the task that needs it and not by `scatter`, whose data die with their worker. Each
 thread of a worker computes on one of its devices; of a CPU the threads share the cores.
@@ -17,24 +16,21 @@ import contextlib
 import contextvars
 import dataclasses
 import functools
-import io
 import itertools
 import math
 import pickle
 import threading
 import time
-import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import jax
-import numpy as np
 
 from annealz.core import devices
 from annealz.core.failures import user_errors
-from annealz.engine.blocks import cut, on_one
+from annealz.engine.blocks import on_one
 from annealz.io.reading import need
 
 if TYPE_CHECKING:
@@ -47,11 +43,9 @@ Result = TypeVar("Result")
 
 WAIT_SECONDS = 60  # for the first worker, and for one after all others are lost
 _LOOK_SECONDS = 5  # between looks at who is there
-_MOST_SPANS = 50  # that are run again when a worker is lost
 _TASK_SECONDS = 0.02  # of a span for every task, whose scheduling takes some milliseconds
-_FIRST = 10  # priority of what is waited for
-_MOST_PROGRAMS, _MOST_FUNCTIONS = 4, 256  # that a worker keeps
-_FUNCTIONS = (types.FunctionType, type(jax.jit(lambda: None)))
+_BYTE_SECONDS = 5e-8  # of a span for every byte of the blocks, which come and go with it
+_MOST_PROGRAMS = 4  # that a worker keeps
 
 
 class LostCluster(RuntimeError):
@@ -78,23 +72,15 @@ class SentProgram(NamedTuple):
     host: str
 
 
-@dataclasses.dataclass
-class HeldBlock:
-    """A block as NumPy arrays, and what it gave to the last span."""
-
-    block: Any
-    part: Any = None
-
-    def __sizeof__(self) -> int:
-        """Return the bytes, by which Dask knows how much a worker holds."""
-        leaves = jax.tree.leaves((self.block, self.part))
-        return 100 + sum(getattr(leaf, "nbytes", 32) for leaf in leaves)
-
-
-def describe_host(platform: str) -> str:
+def describe_host() -> str:
     """Return what must be alike of all who compute a run, for the same bits."""
-    names = ("annealz", "jax")
-    return " and ".join(f"{name} {metadata.version(name)}" for name in names) + f" on a {platform}"
+    versions = [f"{name} {metadata.version(name)}" for name in ("annealz", "jax")]
+    return " and ".join(versions) + f" on a {devices.platform()}"
+
+
+def describe_worker() -> tuple[str, devices.Elsewhere]:
+    """Return who this worker is, and where it computes."""
+    return describe_host(), devices.Elsewhere(devices.platform(), devices.device_name())
 
 
 def check_host(other: str, wanted: str) -> None:
@@ -106,42 +92,23 @@ def check_host(other: str, wanted: str) -> None:
         )
 
 
-def describe_worker() -> tuple[str, devices.Elsewhere]:
-    """Return who this worker is, and where it computes."""
-    where = devices.Elsewhere(devices.platform(), devices.device_name())
-    return describe_host(where.platform), where
-
-
 def keep(value: Any) -> Any:
     """Return the value: a task whose result Dask keeps, sends on, and makes again."""
     return value
 
 
-def begin(sent: SentProgram, i: int, draws: Any) -> HeldBlock:
-    """Make block i before its first step; in reverse from these draws."""
-    with _opened(sent, "begin") as (program, given):
-        return HeldBlock(jax.device_get(program.first(given, i, draws)))
-
-
-def advance(
-    sent: SentProgram, i: int, held: HeldBlock, step: int, stop: int, terms: tuple
-) -> HeldBlock:
-    """Take steps step + 1 .. stop of block i."""
-    with _opened(sent, "advance") as (program, given):
-        block, part = program.advance(given, i, held.block, step, stop, *terms)
-        return HeldBlock(jax.device_get(block), part)
-
-
-def part_of(held: HeldBlock) -> Any:
-    """Return what is sent back after a span."""
-    return held.part
-
-
 class _OpenedProgram:
     """A program as this worker has it."""
 
-    def __init__(self, payload: bytes):
-        self.program: BlockProgram = unpack(payload)
+    def __init__(self, sent: SentProgram):
+        check_host(describe_host(), sent.host)
+        try:
+            self.program: BlockProgram = pickle.loads(sent.payload)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"a worker has no module {error.name!r}, which the run needs: install it on the workers, "
+                "or send it with client.upload_file."
+            ) from error
         self.lock = threading.Lock()
         self.compiled: set[str] = set()
         self.given = functools.cache(lambda device: on_one(self.program.given, device))
@@ -151,57 +118,17 @@ _open = functools.lru_cache(_MOST_PROGRAMS)(_OpenedProgram)
 _counter, _opening, _thread = itertools.count(), threading.Lock(), threading.local()
 
 
-def _own_device() -> devices.Device:
-    """Return the device of this thread: every thread of a worker has one, in turn."""
-    if not hasattr(_thread, "device"):
-        every = devices.local_devices()
-        _thread.device = every[next(_counter) % len(every)]
-    return _thread.device
-
-
-@contextlib.contextmanager
-def _opened(sent: SentProgram, what: str) -> "Iterator[tuple[BlockProgram, tuple]]":
-    """Open the program, with what its blocks need, on the thread's device."""
-    check_host(describe_host(devices.platform()), sent.host)
+def call(sent: SentProgram, method: str, i: int, row: tuple) -> Any:
+    """Call a method of the program for block i, on the device of this thread: one of all, in turn."""
     with _opening:
-        opened, device = _open(sent.payload), _own_device()
-    one = contextlib.nullcontext() if what in opened.compiled else opened.lock  # compiles
-    with devices.preferring(device), one, user_errors():
-        yield opened.program, opened.given(device)
-        opened.compiled.add(what)
-
-
-# --- programs as bytes ------------------------------------------------------------------------
-
-
-def pack(program: Any) -> bytes:
-    """Return its bytes; functions are apart from the rest, so that a worker reads each of them once."""
-    import cloudpickle
-
-    class Pickler(cloudpickle.Pickler):
-        def persistent_id(self, obj: Any) -> bytes | None:
-            return cloudpickle.dumps(obj) if isinstance(obj, _FUNCTIONS) else None
-
-    file = io.BytesIO()
-    Pickler(file, protocol=pickle.HIGHEST_PROTOCOL).dump(program)
-    return file.getvalue()
-
-
-class _Unpickler(pickle.Unpickler):
-    """Make one function of equal code: for another one JAX would compile again."""
-
-    persistent_load = staticmethod(functools.lru_cache(_MOST_FUNCTIONS)(pickle.loads))
-
-
-def unpack(payload: bytes) -> Any:
-    """Return the program again."""
-    try:
-        return _Unpickler(io.BytesIO(payload)).load()
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"a worker has no module {error.name!r}, which the run needs: install it on the workers, or "
-            "send it with client.upload_file."
-        ) from error
+        opened, every = _open(sent), devices.local_devices()
+        if not hasattr(_thread, "device"):
+            _thread.device = every[next(_counter) % len(every)]
+    alone = contextlib.nullcontext() if method in opened.compiled else opened.lock  # compiles
+    with devices.preferring(_thread.device), alone, user_errors():
+        result = getattr(opened.program, method)(opened.given(_thread.device), i, *row)
+    opened.compiled.add(method)
+    return jax.device_get(result)
 
 
 # --- in the process that asks -----------------------------------------------------------------
@@ -229,9 +156,9 @@ class Cluster:
                     f"no worker came to the scheduler at {self.address} within {WAIT_SECONDS} s: start "
                     f"some, such as 'dask worker {self.address}'."
                 ) from None
+            self.client.get_versions(check=True)
             workers = list(self.client.run(describe_worker).values())
-        self.where: devices.Elsewhere = workers[0][1]
-        self.host = describe_host(self.where.platform)
+        self.host, self.where = workers[0]
         for other, _ in workers:
             check_host(other, self.host)
 
@@ -241,13 +168,13 @@ class Cluster:
         with self.watched():
             return max(sum(self.client.nthreads().values()), 1)
 
-    def map(self, function: Callable, *columns: Sequence[Any], priority: int = 0) -> list["Future"]:
+    def map(self, function: Callable, *columns: Sequence[Any]) -> list["Future"]:
         """Submit a task for every row of these columns."""
         from dask import config
 
         quiet = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
         with self.watched(), config.set(quiet):
-            return self.client.map(function, *columns, pure=False, priority=priority)
+            return self.client.map(function, *columns, pure=False)
 
     def gather(self, futures: list["Future"]) -> list[Any]:
         """Return what tasks come to. Lost workers are waited for, as long as for the first ones."""
@@ -289,69 +216,48 @@ class Cluster:
             raise gone from None
 
 
-class ClusterBlocks:
-    """All blocks of a run, in their order; the interface of `LocalBlocks`."""
+class ClusterWorkers:
+    """The workers of a cluster, which call a method of the program for every block: as `LocalDevices`."""
 
     def __init__(self, program: "BlockProgram", cluster: Cluster):
-        self.program, self.cluster = program, cluster
+        import cloudpickle
+
+        self.cluster = cluster
         fresh: Any = dataclasses.replace(program)  # pyright: ignore[reportArgumentType]
         # nothing that was made on this machine goes with it
-        self._sent = cluster.map(keep, [SentProgram(pack(fresh), cluster.host)])[0]
-        self._indices = range(len(program.blocks[0]))
-        self._standing: dict[int, list[Future]] = {}
-        self._gathered: tuple[int, list[Any]] = (-1, [])
-        self._spans = 0
+        sent = SentProgram(cloudpickle.dumps(fresh), cluster.host)
+        self._sent = cluster.map(keep, [sent])
+        self._count = len(program.blocks[0])
+        leaves = jax.tree.leaves(program.like)
+        self._num_bytes = self._count * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
     @property
     def span_seconds(self) -> float:
-        """What a span should take: short enough for progress, long enough for the scheduler."""
-        return max(1.0, _TASK_SECONDS * len(self._indices))
+        """What a span should take: short enough for progress, long enough for scheduler and network."""
+        return max(1.0, _TASK_SECONDS * self._count, _BYTE_SECONDS * self._num_bytes)
 
     @property
     def places(self) -> tuple[int, str]:
         """How many tasks run at a time, and what a place is called."""
         return self.cluster.num_places, "worker threads"
 
-    def begin(self, draws: np.ndarray | None = None) -> None:
-        """Stand before the first step; in reverse from these draws."""
-        starts = [None] * len(self._indices) if draws is None else cut(draws, *self.program.blocks)
-        self._standing, self._spans = {0: self._map(begin, starts)}, 0
+    def place(self, blocks: Sequence[Any]) -> list[Any]:
+        """Return the blocks as they travel."""
+        return jax.device_get(list(blocks))
 
-    def put(self, step: int, blocks: Sequence[Any]) -> None:
-        """Stand at this step, with these blocks."""
-        held = [HeldBlock(block) for block in jax.device_get(list(blocks))]
-        self._standing, self._spans = {step: self.cluster.map(keep, held)}, 0
-
-    def at(self, step: int) -> list[Any]:
-        """Return the blocks as they stand at this step, the last or the one before."""
-        if self._gathered[0] != step:
-            held = self.cluster.gather(self._standing[step])
-            self._gathered = step, [one.block for one in held]
-        return self._gathered[1]
-
-    def advance(self, step: int, stop: int, *terms: Any) -> list[Any]:
-        """Take steps step + 1 .. stop with every block; return what each gives."""
-        if self._spans >= _MOST_SPANS:
-            self.put(step, self.at(step))
-        before = self._standing[step]
-        after = self._map(advance, before, *([one] * len(before) for one in (step, stop, terms)))
+    def call(self, method: str, rows: Sequence[tuple]) -> list[Any]:
+        """Call a method of the program with each of these rows of arguments, one for every block."""
+        count = len(rows)
+        futures = self.cluster.map(call, self._sent * count, [method] * count, range(count), rows)
         try:
-            parts = self.cluster.gather(self.cluster.map(part_of, after, priority=_FIRST))
-        except BaseException:
-            for future in after:
-                future.release()  # nobody waits for them
-            raise
-        self._standing, self._spans = {step: before, stop: after}, self._spans + 1
-        return parts
+            return self.cluster.gather(futures)
+        finally:
+            for future in futures:
+                future.release()  # nobody waits for those that are left
 
     def close(self) -> None:
-        """Forget what the workers hold."""
-        self._standing, self._sent = {}, None
-
-    def _map(self, function: Callable, *columns: Sequence[Any]) -> list["Future"]:
-        return self.cluster.map(
-            function, [self._sent] * len(self._indices), self._indices, *columns
-        )
+        """Forget the program that the workers hold."""
+        self._sent = []
 
 
 _current: contextvars.ContextVar[Cluster | None] = contextvars.ContextVar("cluster", default=None)

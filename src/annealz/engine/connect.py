@@ -7,7 +7,6 @@ cores took 1.4 times as long as one process): XLA has as many threads as its wor
 otherwise. Their number changes no bit (docs/design-notes.md).
 """
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -41,28 +40,19 @@ def connected(where: str) -> "Iterator[Client]":
         return
     address = where if "://" in where else _address_in(where)
     try:
-        asyncio.run(_identity(address))
+        client = distributed.Client(
+            address, timeout=_CONNECT_SECONDS, set_as_default=False, name="annealz"
+        )
     except Exception as error:  # any that reading unknown bytes leads to
         raise ValueError(
             f"no scheduler answered at {address} within {_CONNECT_SECONDS} s: start one, or check the "
             "address and Dask's configuration of certificates."
         ) from error
-    client = distributed.Client(address, set_as_default=False, name="annealz")
     try:
         yield client
     finally:
         with contextlib.suppress(TimeoutError):  # of a scheduler that is gone
             client.close(timeout=_CLOSE_SECONDS)
-
-
-async def _identity(address: str) -> Any:
-    """Ask what is there who it is: Dask's client waits without a limit for what says nothing."""
-    from distributed.core import rpc
-    from distributed.security import Security
-
-    options = Security().get_connection_args("client")
-    async with rpc(address, connection_args=options) as other:
-        return await asyncio.wait_for(other.identity(), _CONNECT_SECONDS)
 
 
 def _address_in(file: str) -> str:

@@ -23,7 +23,7 @@ from annealz.core import devices
 from annealz.core.interrupts import Pace
 from annealz.engine.blocks import cut, on_one
 from annealz.engine.checkpoint import RunState, Saver
-from annealz.engine.cluster import ClusterBlocks, LostCluster, current_cluster
+from annealz.engine.cluster import ClusterWorkers, current_cluster
 from annealz.engine.progress import Progress
 
 
@@ -68,12 +68,8 @@ class BlockProgram(abc.ABC):
         """Merge what the blocks gave; return the new records, and where the run stands."""
 
 
-class LocalBlocks:
-    """All blocks of a run, in their order.
-
-    The state before the last chunk is kept beside the state after it, so that an interrupt between
-    them finds all blocks at one step.
-    """
+class LocalDevices:
+    """The devices of this process, which call a method of the program for every block."""
 
     span_seconds = 0.25
     """What a chunk should take: an interrupt is answered within about this."""
@@ -90,22 +86,56 @@ class LocalBlocks:
         self._given = [given[device] for device in self._where]
         num_threads = min(count, devices.num_side_by_side(every))
         self._pool = ThreadPoolExecutor(num_threads) if num_threads > 1 else None
-        self._is_compiled = False
-        self._standing: dict[int, list[Any]] = {}
+        self._compiled: set[str] = set()
         self.places = len(every), "devices"
         """How many blocks run at a time at least, and what a place is called."""
 
+    def place(self, blocks: Sequence[Any]) -> list[Any]:
+        """Return the blocks where they are computed."""
+        if self._is_placed:
+            return [jax.device_put(*pair) for pair in zip(blocks, self._where, strict=True)]
+        return list(blocks)
+
+    def call(self, method: str, rows: Sequence[tuple]) -> list[Any]:
+        """Call a method of the program with each of these rows of arguments, one for every block."""
+
+        def call_one(i: int) -> Any:
+            with devices.preferring(self._preferred):  # a thread has a preference of its own
+                return getattr(self.program, method)(self._given[i], i, *rows[i])
+
+        done, rest = [], range(len(rows))
+        if method not in self._compiled:  # one compiles, not all at once
+            done, rest = [call_one(0)], rest[1:]
+        done += (map if self._pool is None else self._pool.map)(call_one, rest)
+        self._compiled.add(method)
+        return done
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+class Blocks:
+    """All blocks of a run, in their order.
+
+    The state before the last chunk is kept beside the state after it, so that an interrupt between
+    them finds all blocks at one step.
+    """
+
+    def __init__(self, program: BlockProgram, places: LocalDevices | ClusterWorkers):
+        self.program, self.places = program, places
+        self._standing: dict[int, list[Any]] = {}
+
     def begin(self, draws: np.ndarray | None = None) -> None:
         """Stand before the first step; in reverse from these draws."""
-        count = len(self._where)
-        starts = [None] * count if draws is None else cut(draws, *self.program.blocks)
-        self.put(0, [self.program.first(self._given[i], i, starts[i]) for i in range(count)])
+        firsts, size = self.program.blocks
+        starts = [None] * len(firsts) if draws is None else cut(draws, firsts, size)
+        self.put(0, self.places.call("first", [(start,) for start in starts]))
 
     def put(self, step: int, blocks: Sequence[Any]) -> None:
         """Stand at this step, with these blocks."""
-        if self._is_placed:
-            blocks = [jax.device_put(*pair) for pair in zip(blocks, self._where, strict=True)]
-        self._standing = {step: list(blocks)}
+        self._standing = {step: self.places.place(blocks)}
 
     def at(self, step: int) -> list[Any]:
         """Return the blocks as they stand at this step, the last or the one before."""
@@ -114,23 +144,9 @@ class LocalBlocks:
     def advance(self, step: int, stop: int, *terms: Any) -> list[Any]:
         """Take steps step + 1 .. stop with every block; return what each gives."""
         before = self.at(step)
-
-        def advance_one(i: int) -> tuple[Any, Any]:
-            with devices.preferring(self._preferred):  # a thread has a preference of its own
-                return self.program.advance(self._given[i], i, before[i], step, stop, *terms)
-
-        done, rest = [], range(len(before))
-        if not self._is_compiled:  # one compiles, not all at once
-            done, rest = [advance_one(0)], rest[1:]
-        done += (map if self._pool is None else self._pool.map)(advance_one, rest)
-        self._is_compiled = True
+        done = self.places.call("advance", [(block, step, stop, *terms) for block in before])
         self._standing = {step: before, stop: [block for block, _ in done]}
         return [part for _, part in done]
-
-    def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
 
 
 class Finished(NamedTuple):
@@ -154,9 +170,10 @@ def take_steps(
 ) -> Finished:
     """Take all steps of a run, from where it was left."""
     cluster = current_cluster()
-    opened = LocalBlocks(program) if cluster is None else ClusterBlocks(program, cluster)
-    with contextlib.closing(opened) as blocks:
-        pace = Pace(chunk_steps, blocks.span_seconds, program.first_steps)
+    opened = LocalDevices(program) if cluster is None else ClusterWorkers(program, cluster)
+    with contextlib.closing(opened) as places:
+        blocks = Blocks(program, places)
+        pace = Pace(chunk_steps, places.span_seconds, program.first_steps)
         start = saver.load(lambda: RunState(0, [program.like] * len(program.blocks[0]), []))
         if start is None:
             blocks.begin(draws)
@@ -164,12 +181,9 @@ def take_steps(
             blocks.put(start.step, start.blocks)
         now = (0, []) if start is None else (start.step, start.records)
 
-        def state() -> RunState | None:
+        def state() -> RunState:
             step, records = now
-            try:
-                return RunState(step, blocks.at(step), records)
-            except LostCluster:
-                return None
+            return RunState(step, blocks.at(step), records)
 
         with saver.keeping(state):
             while now[0] < program.num_steps:
@@ -182,6 +196,5 @@ def take_steps(
                 if on_progress is not None:
                     on_progress(progress)
                 saver.save_if_due()
-        places = blocks.places
         end = blocks.at(program.num_steps)
-        return Finished(end, now[1], saver.seconds, tuple(saver.messages), places)
+        return Finished(end, now[1], saver.seconds, tuple(saver.messages), places.places)

@@ -54,7 +54,7 @@ FAMILIES = {
     "warped": "annealz.bases.warped:WarpedBase",
     "hmc": "annealz.kernels.hmc:HMC",
     "mala": "annealz.kernels.hmc:MALA",
-    "random-walk": "annealz.kernels.metropolis:RandomWalk",
+    "random-walk": "annealz.kernels.hmc:RandomWalk",
     "hais": "annealz.kernels.hmc:HAIS",
     "tuning": "annealz.kernels.adaptation:Tuning",
 }

@@ -35,8 +35,7 @@ from annealz.core.weights import effective_sample_size, log_mean, resample
 from annealz.kernels.abstract import AbstractKernel, Tuned
 from annealz.paths import programs
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.phase import PhasePath
-from annealz.paths.tempered import ZERO_DENSITY
+from annealz.paths.tempered import ZERO_DENSITY, PhasePath
 
 _MOST_CHAINS, _LEAST_CHAINS = 128, 32
 _MOST_SWEEPS, _LEAST_SWEEPS = 24, 8  # at one temperature

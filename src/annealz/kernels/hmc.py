@@ -1,5 +1,5 @@
-"""Leapfrog steps and what is made of them: Hamiltonian Monte Carlo, Langevin moves, and Hamiltonian
-annealed importance sampling, which keeps its momentum.
+"""Kernels of densities: random walks, leapfrog steps and what is made of them, which is Hamiltonian Monte
+Carlo, Langevin moves, and Hamiltonian annealed importance sampling, which keeps its momentum.
 
 In u = z / scales, with log p*_beta as minus the potential energy and momenta p ~ N(0, 1):
 
@@ -12,7 +12,7 @@ In u = z / scales, with log p*_beta as minus the potential energy and momenta p 
 The momentum of both is drawn again each time, so that on positions they are their own reversals. The
 step of HMC is multiplied by a uniform number from 0.8 to 1.2, of each chain and sweep, so that no
 trajectory has the length of a period for ever. The value and gradient where a move ends are carried to the
-next one (`paths/phase.py`), which is why these are not BlackJAX's: those keep them at one beta.
+next one (`paths/tempered.py`), which is why these are not BlackJAX's: those keep them at one beta.
 
 HAIS (Sohl-Dickstein & Culpepper 2012) has states of a position and a momentum, and the target
 p_beta(u) N(p; 0, 1). A sweep makes three moves, each of which leaves that target invariant:
@@ -28,6 +28,11 @@ A sweep R F M (M first) is therefore not reversible, and its reversal makes the 
     M F R        R first, then F, then M.
 
 Weights depend on positions alone. L leapfrog steps cost L evaluations.
+
+Random-walk Metropolis uses no gradient: a Gaussian step, accepted by Metropolis's test. It is symmetric, so
+that the kernel is its own reversal.
+
+    u -> u + e N(0, 1)                                                1 evaluation per sweep
 """
 
 from typing import Any, ClassVar
@@ -39,11 +44,41 @@ from jaxtyping import Array, ArrayLike, Float
 
 from annealz.core.random import Bits
 from annealz.kernels.adaptation import AbstractTunedKernel
-from annealz.kernels.metropolis import accepted
 from annealz.paths.abstract import AbstractPath
-from annealz.paths.phase import Phase, PhasePath
+from annealz.paths.tempered import Phase, PhasePath, where
 
 _JITTER = 0.2
+
+
+class RandomWalk(AbstractTunedKernel):
+    """One step of random-walk Metropolis, of all coordinates at once.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> import jax.numpy as jnp
+    >>> model = annealz.LogDensity(lambda x: -0.5 * jnp.sum(x**2), dim=2)
+    >>> estimate = annealz.estimate_log_z(
+    ...     model, kernel=annealz.RandomWalk(1.0), base="standard", schedule="linear", num_steps=50
+    ... )
+    >>> round(estimate.log_z, 4)
+    1.8379
+    """
+
+    target_acceptance: ClassVar[float] = 0.234
+
+    def __init__(self, step_size: ArrayLike | None = None):
+        super().__init__(step_size)
+
+    def extend(self, path: AbstractPath) -> PhasePath:
+        return path if isinstance(path, PhasePath) else PhasePath(path)
+
+    def move(self, bits: Bits, x, path: Any, beta, step, scales):
+        phase = path.split(x)
+        proposed = path.evaluated(phase.z + step * scales * bits.normals(phase.z.shape[-1], draw=0))
+        gain = path.field(proposed, beta)[0] - path.field(phase, beta)[0]
+        phase, acceptance = accepted(bits.uniforms(1, draw=1)[:, 0], gain, proposed, phase)
+        return path.join(phase), acceptance
 
 
 class MALA(AbstractTunedKernel):
@@ -165,6 +200,12 @@ class HAIS(HMC):
     def _refreshed(self, bits: Bits, p, step) -> Float[Array, "chains dim"]:
         kept = jnp.exp(-step * self.num_leapfrog / self.persistence)
         return kept * p + jnp.sqrt(1 - kept**2) * bits.normals(p.shape[-1], draw=0)
+
+
+def accepted(uniforms, gain, moved: Phase, phase: Phase) -> tuple[Phase, Float[Array, " chains"]]:
+    """The states after Metropolis's test, and the probability of acceptance of every chain."""
+    gain = jnp.where(jnp.isnan(gain), -jnp.inf, gain)
+    return where(jnp.log(uniforms) < gain, moved, phase), jnp.exp(jnp.minimum(gain, 0))
 
 
 def leapfrog(

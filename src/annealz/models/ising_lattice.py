@@ -34,8 +34,7 @@ from annealz.models.contraction import Factors
 from annealz.models.enumeration import MAX_UNITS
 from annealz.models.graph import AbstractIsing
 from annealz.models.ising import Ising, lattice_couplings
-from annealz.paths.lattice import LatticePath
-from annealz.paths.lattice_product import colour_sites
+from annealz.paths.lattice import LatticePath, colour_sites
 
 CRITICAL_COUPLING = math.log(1 + math.sqrt(2)) / 2
 _MOST_UNITS = 2**26

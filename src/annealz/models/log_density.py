@@ -234,8 +234,7 @@ class LogDensity(AbstractDensity):
         return self.prior
 
     def kernel(self):
-        from annealz.kernels.hmc import HAIS
-        from annealz.kernels.metropolis import RandomWalk
+        from annealz.kernels.hmc import HAIS, RandomWalk
 
         return HAIS() if self.is_differentiable else RandomWalk()
 

@@ -23,8 +23,7 @@ from annealz.models.abstract import log_density_at_end
 from annealz.models.contraction import Factors, Tables
 from annealz.models.graph import AbstractPairModel
 from annealz.models.ising import check_couplings, lattice_couplings
-from annealz.paths.pair_tables import PairTablePath
-from annealz.paths.pairs import PairPath
+from annealz.paths.pairs import PairPath, PairTablePath
 
 _ROUNDING = 1e-5  # of the largest coupling: two programs' float32 may differ by it
 _STRUCTURE = "PyTreeDef(CustomNode(Potts[(Missing,)], [*, *]))"  # of couplings and fields alone

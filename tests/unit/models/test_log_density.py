@@ -12,7 +12,7 @@ from scipy.special import betaln, gammaln
 import annealz
 from annealz.core.random import Stream
 from annealz.io.serialise import restore, store
-from annealz.paths.phase import PhasePath
+from annealz.paths.tempered import PhasePath
 from annealz.pilots.densities.search import search_density
 from annealz.testing import assert_within_mc_error
 

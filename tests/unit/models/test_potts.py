@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 import annealz
 from annealz.models.formats.npz import save_model
-from annealz.paths.pair_tables import PairTablePath
+from annealz.paths.pairs import PairTablePath
 from annealz.testing import assert_within_mc_error
 from support.families import grid
 

@@ -11,7 +11,7 @@ import annealz
 from annealz.core.arrays import indices, on_device
 from annealz.core.random import Stream
 from annealz.io.serialise import restore, store
-from annealz.paths.phase import PhasePath
+from annealz.paths.tempered import PhasePath
 from support.values import base_density, sample, slope
 
 WEIGHTS = np.array([0.3, 0.7])

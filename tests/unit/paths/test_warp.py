@@ -11,7 +11,7 @@ from annealz.core.arrays import indices
 from annealz.core.random import Stream
 from annealz.io.serialise import restore, store
 from annealz.models.functions import WarpedFunction
-from annealz.paths.phase import PhasePath
+from annealz.paths.tempered import PhasePath
 
 SPREAD = 3.0
 FAR = np.array([-20.0, -4.6, -1.3, 0.0, 0.4, 4.4, 7.0])

@@ -8,8 +8,7 @@ import pytest
 import annealz
 from annealz.core.random import Stream
 from annealz.kernels.adaptation import Tuning
-from annealz.paths.phase import PhasePath
-from annealz.paths.tempered import TemperedPath
+from annealz.paths.tempered import PhasePath, TemperedPath
 from annealz.testing import (
     GaussianPath,
     PerfectKernel,

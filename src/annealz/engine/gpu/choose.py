@@ -30,8 +30,7 @@ from annealz.engine.observers import Slope
 from annealz.kernels.gibbs import BlockGibbs
 from annealz.paths.geometric import GeometricPath
 from annealz.paths.lattice import LatticePath
-from annealz.paths.pair_tables import PairTablePath
-from annealz.paths.pairs import PairPath
+from annealz.paths.pairs import PairPath, PairTablePath
 
 _KINDS = (SmallSteps, LargeSteps, ManySteps)
 _BY_CHAIN: tuple[type[ChainSteps], ...] = (LatticeSteps, PairSteps, TableSteps)

@@ -15,7 +15,7 @@ from annealz.core.arrays import on_device
 from annealz.engine.gpu.chain_steps import ChainSteps, Launch
 from annealz.engine.gpu.pairs import MOST_STATES
 from annealz.kernels.colours import ColourGibbs
-from annealz.paths.pair_tables import PairTablePath
+from annealz.paths.pairs import PairTablePath
 
 _WARPS = 8  # of a block
 _LEAST_NEIGHBOURS = 4  # of a unit, for every warp

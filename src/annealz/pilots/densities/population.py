@@ -19,9 +19,9 @@ from annealz.core.arrays import indices, on_device
 from annealz.core.programs import Compiled
 from annealz.core.random import Stream
 from annealz.kernels.adaptation import AbstractTunedKernel, Adaptation, adapt
-from annealz.kernels.metropolis import RandomWalk
+from annealz.kernels.hmc import RandomWalk
 from annealz.paths import programs
-from annealz.paths.phase import Phase, PhasePath
+from annealz.paths.tempered import Phase, PhasePath
 
 _SWEEPS_AT_ONE = 24
 _BURN_IN = 4
