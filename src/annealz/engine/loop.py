@@ -141,12 +141,9 @@ class Blocks:
         """Return the blocks as they stand at this step, the last or the one before."""
         return self._standing[step]
 
-    def advance(self, step: int, stop: int, *terms: Any) -> list[Any]:
-        """Take steps step + 1 .. stop with every block; return what each gives."""
-        before = self.at(step)
-        done = self.places.call("advance", [(block, step, stop, *terms) for block in before])
-        self._standing = {step: before, stop: [block for block, _ in done]}
-        return [part for _, part in done]
+    def move(self, step: int, stop: int, blocks: list[Any]) -> None:
+        """Stand at the later of these steps with these blocks; those of the earlier one are kept."""
+        self._standing = {step: self.at(step), stop: blocks}
 
 
 class Finished(NamedTuple):
@@ -189,8 +186,12 @@ def take_steps(
             while now[0] < program.num_steps:
                 step, records = now
                 stop = step + pace.take(program.limit(step))
+                terms = program.terms(records)
                 with pace:
-                    parts = blocks.advance(step, stop, *program.terms(records))
+                    rows = [(block, step, stop, *terms) for block in blocks.at(step)]
+                    done = places.call("advance", rows)
+                    blocks.move(step, stop, [block for block, _ in done])
+                parts = [part for _, part in done]
                 new, progress = program.merge(step, stop, parts, records)
                 now = stop, records + new  # in one go: an interrupt may come
                 if on_progress is not None:

@@ -106,8 +106,9 @@ def test_the_laplace_base_has_the_modes_that_are_apart():
     model = annealz.LogDensity(two, 2, starts=[[-3.0, 1.0], [3.0, -1.0]])
     base = search_density(model, annealz.HAIS(), name="laplace").first
     assert base.num_components == 2
-    np.testing.assert_allclose(np.exp(base.log_weights), [0.5, 0.5], atol=0.15)
-    places = np.asarray(base.from_unit(base.centres))
+    weights = np.exp(base.log_weights)  # zero of components that fill it up
+    np.testing.assert_allclose(weights[weights > 0], [0.5, 0.5], atol=0.15)
+    places = np.asarray(base.from_unit(base.centres))[weights > 0]
     np.testing.assert_allclose(places[np.argsort(places[:, 0])], centres, atol=1e-2)
 
 

@@ -74,7 +74,7 @@ def test_two_modes_get_two_components_with_their_weights():
     base, _ = chosen(fn, rows)
     assert base.num_components == 2
     weights = np.sort(np.exp(np.asarray(base.log_weights, float)))
-    np.testing.assert_allclose(weights, [0.25, 0.75], atol=0.15)  # by 128 draws
+    np.testing.assert_allclose(weights[weights > 0], [0.25, 0.75], atol=0.15)  # by 128 draws
 
 
 @pytest.mark.parametrize("name", ["laplace", "pilot", "mixture"])
