@@ -59,7 +59,7 @@ def test_results_and_bars_are_html_and_plots_are_pictures(executed, name):
         if "text/html" in output.get("data", {})
     )
     assert "log Z <b>" in html
-    assert "&#10003;" in html  # what is left of a bar
+    assert re.search(r"(annealing|base|pilot) \d+\.\d s", html)  # what is left of a bar
     assert ("image/png" in set().union(*kinds)) == (name != "evidence")
     assert "<Figure" not in html
 
@@ -91,11 +91,11 @@ def test_links_lead_somewhere(name):
 def test_the_rbm_comes_out_as_its_page_says(executed):
     """The first run is ok, the hasty one is not, and the two sides are."""
     badges = [
-        re.search(r"font-weight:bold'>(ok|unreliable)</span>", output.data["text/html"])
+        re.search(r"font-weight:bold[\"']>(ok|unreliable)</span>", output.data["text/html"])
         for output in outputs(executed["rbm"])
-        if output.get("data", {})
-        .get("text/html", "")
-        .startswith("<div><div style='font-size:115%'>log Z")
+        if re.match(
+            r"<div><div style=.font-size:115%.>log Z", output.get("data", {}).get("text/html", "")
+        )
     ]
     assert [badge[1] for badge in badges if badge] == ["ok", "unreliable", "ok"]
 

@@ -25,6 +25,13 @@ class AbstractMethod(abc.ABC):
 
     A result has `log_z`, `std_err`, `status`, `to_dict()` and `with_message()`, as `annealz.Estimate`; with
     `interval()` models are compared by it, and with `is_low` data have a likelihood.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> from annealz.methods.method import find_method
+    >>> isinstance(find_method("exchange"), annealz.AbstractMethod)
+    True
     """
 
     request_type: ClassVar[type[Request]]

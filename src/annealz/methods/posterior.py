@@ -33,7 +33,14 @@ Function = Callable[[Mapping[str, np.ndarray]], Any]
 
 
 class Mean(NamedTuple):
-    """A posterior mean and its Monte Carlo standard error: numbers, or arrays of one shape."""
+    """A posterior mean and its Monte Carlo standard error: numbers, or arrays of one shape.
+
+    Examples
+    --------
+    >>> import annealz
+    >>> annealz.Mean(0.5, 0.01).std_err
+    0.01
+    """
 
     value: Any
     std_err: Any

@@ -252,7 +252,7 @@ class AbstractUnitModel(AbstractModel):
 
     @abc.abstractmethod
     def product_path(self, base: Any, marginal: str) -> AbstractPath:
-        """Return the path from a base that is no mixture."""
+        """Return the path from a base of one component."""
 
     def mixture_path(self, base: MixtureBase, marginal: str) -> AbstractPath:
         """Return the path from a mixture."""

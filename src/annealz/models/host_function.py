@@ -1,4 +1,4 @@
-"""Functions of NumPy, called on the host in float64, and how they are told from functions of JAX.
+"""Functions of NumPy, called on the host in float64, and how they are distinguished from functions of JAX.
 
 A compiled program calls a function of NumPy through `jax.pure_callback`: once for all chains of a block,
 whose points are evaluated one by one, or all at once where the function is vectorised,

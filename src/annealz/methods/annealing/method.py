@@ -166,7 +166,7 @@ def run_second(plan: AnnealingPlan, context: Context, run: Run) -> Run:
             **context.how("second"),
         ),
     )
-    return dataclasses.replace(second, messages=())  # of devices and disks the main run tells
+    return dataclasses.replace(second, messages=())  # the main run reports on devices and disks
 
 
 def run_probe(plan: AnnealingPlan, context: Context, second: Run) -> Run | None:

@@ -56,7 +56,7 @@ RBMS_TYPES = {
     "IGRBM": ("spin", "gaussian"),
     "IIRBM": ("spin", "spin"),
 }
-"""The types of the visible and hidden units of the models of rbms, where the shapes do not tell them."""
+"""The types of the visible and hidden units of models of rbms, where shapes do not determine them."""
 _PAIRS = (("couplings", "fields"), ("coupling_matrix", "bias"))
 _MOST_STATES = 1000
 _PARTS = ("weights", "hidden_bias", "visible_bias")
