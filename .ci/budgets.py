@@ -10,27 +10,27 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "src" / "annealz"
-MAX_LINES, MAX_FILES = 37_500, 300
+MAX_LINES, MAX_FILES = 37_500, 250
 BUDGETS = {  # folder: (goal, limit)
-    "": (400, 700),
-    "core": (1_700, 3_000),
-    "io": (1_350, 2_500),
-    "diagnostics": (1_900, 2_500),
-    "schedules": (750, 1_100),
-    "bases": (1_000, 1_600),
-    "paths": (1_900, 2_100),
-    "kernels": (1_050, 1_400),
-    "models": (4_400, 6_000),
-    "models/formats": (1_400, 2_200),
-    "engine": (1_450, 2_000),
+    "": (400, 400),
+    "core": (1_700, 2_000),
+    "io": (1_350, 1_700),
+    "diagnostics": (1_900, 2_300),
+    "schedules": (750, 950),
+    "bases": (1_000, 1_400),
+    "paths": (1_900, 1_750),
+    "kernels": (1_050, 1_150),
+    "models": (4_400, 5_800),
+    "models/formats": (1_400, 1_810),
+    "engine": (1_850, 2_450),
     "engine/gpu": (1_138, 1_138),
-    "pilots": (2_300, 4_000),
-    "methods": (3_400, 6_000),
-    "training": (750, 1_300),
-    "results": (1_450, 1_700),
-    "views": (1_250, 2_300),
-    "cli": (800, 1_800),
-    "testing": (490, 520),
+    "pilots": (2_300, 3_550),
+    "methods": (3_400, 5_650),
+    "training": (750, 1_100),
+    "results": (1_450, 1_600),
+    "views": (1_250, 1_250),
+    "cli": (800, 1_650),
+    "testing": (490, 490),
 }
 
 

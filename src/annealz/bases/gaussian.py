@@ -87,13 +87,9 @@ class GaussianBase(AbstractFrameBase):
     Examples
     --------
     >>> import annealz
-    >>> base = annealz.GaussianBase.from_moments(
-    ...     mean=[1.0, 0.0], covariance=[[2.0, 0.5], [0.5, 1.0]]
-    ... )
+    >>> base = annealz.GaussianBase.from_moments([1.0, 0.0], [[2.0, 0.5], [0.5, 1.0]])
     >>> base.dim, round(base.log_z, 4)  # log of 2 pi sqrt(det)
     (2, 2.1177)
-    >>> annealz.GaussianBase.standard(3).name
-    'standard'
     """
 
     mean: Float[Array, " dim"]

@@ -111,7 +111,7 @@ class View:
         self._name = name
 
     def __get__(self, shown: Any, owner: type | None = None) -> Callable[..., Any]:
-        module, name = self._name.split(".")
+        module, _, name = self._name.rpartition(".")
         function = getattr(import_module(f"annealz.views.{module}"), name)
         return function if shown is None else MethodType(function, shown)
 

@@ -109,12 +109,10 @@ class TwoSided(Found, Shown):
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> estimate = annealz.estimate_log_z(
-    ...     random_rbm(4, 6), schedule="linear", num_steps=100, num_chains=100, two_sided=True
-    ... )
-    >>> sides = estimate.two_sided
-    >>> sides.status.value, sides.messages, sides.lower < sides.upper
-    ('ok', (), True)
+    >>> options = {"schedule": "linear", "num_steps": 100, "num_chains": 100}
+    >>> sides = annealz.estimate_log_z(random_rbm(4, 6), two_sided=True, **options).two_sided
+    >>> sides.status.value, sides.lower < sides.upper
+    ('ok', True)
     """
 
     bar: Bar

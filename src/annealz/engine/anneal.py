@@ -113,9 +113,7 @@ def anneal(
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
-    >>> run = annealz.anneal(
-    ...     path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100, seed=1
-    ... )
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
     >>> run.log_weights.shape, run.states.shape, sorted(run.trace.means)
     ((100,), (100, 6), ['slope'])
     """

@@ -73,11 +73,10 @@ class Slope(AbstractObserver):
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
-    >>> slope = {"slope": annealz.Slope()}
-    >>> options = {"num_chains": 100, "observers": slope}
-    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), **options)
-    >>> run.trace.means["slope"].shape, bool((run.trace.variances["slope"] > 0).all())
-    ((100,), True)
+    >>> slope = {"num_chains": 100, "observers": {"slope": annealz.Slope()}}
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), **slope)
+    >>> run.trace.means["slope"].shape
+    (100,)
     """
 
     def measure(self, carry, x, path, beta):

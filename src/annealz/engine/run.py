@@ -89,10 +89,6 @@ class Run(Shown):
     >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
     >>> run.num_chains, run.num_steps, run.sweeps
     (100, 100, 10000)
-    >>> run.work.shape, run.island_log_means.shape  # without resampling every chain is an island
-    ((100,), (100,))
-    >>> run.to_pandas().shape, run.trace.to_pandas().shape[0]
-    ((100, 2), 100)
     """
 
     log_weights: np.ndarray

@@ -90,10 +90,8 @@ def from_dimod(bqm: Any, beta: float = 1.0) -> BinaryQuadratic:
     --------
     >>> import annealz
     >>> from types import SimpleNamespace
-    >>> bqm = SimpleNamespace(
-    ...     vartype="BINARY", linear={"a": -1.0, "b": 0.0}, quadratic={("a", "b"): 2.0}, offset=0.5
-    ... )
-    >>> model = annealz.from_dimod(bqm, beta=1.0)
+    >>> terms = {"linear": {"a": -1.0, "b": 0.0}, "quadratic": {("a", "b"): 2.0}, "offset": 0.5}
+    >>> model = annealz.from_dimod(SimpleNamespace(vartype="BINARY", **terms), beta=1.0)
     >>> round(annealz.exact_log_z(model), 4)  # log(1 + 1 + e + 1 / e) - 0.5
     1.1265
     """

@@ -32,9 +32,9 @@ def check_density(model: AbstractModel) -> Callable[[Any], Any]:
             "likelihood of data cannot be computed: it can of RBMs, Ising and Potts models and densities."
         )
     path = model.path(model.flat_base() or model.base(), "visible")
-    return lambda x: _of_states(path, x)
+    return lambda x: end_of_path(path, x)
 
 
 @eqx.filter_jit
-def _of_states(path, x):
+def end_of_path(path, x):
     return path.log_target(x)

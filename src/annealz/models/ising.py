@@ -50,8 +50,6 @@ class Ising(AbstractEquivalent, AbstractIsing):
     >>> triangle = annealz.Ising(0.5 * (np.ones((3, 3)) - np.eye(3)))
     >>> round(annealz.exact_log_z(triangle), 4)  # log(2 e^1.5 + 6 e^-0.5)
     2.5339
-    >>> annealz.Ising.square(8, 0.3).name
-    'ising-8x8'
     """
 
     couplings: Float[Array, "units units"]

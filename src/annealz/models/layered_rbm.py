@@ -64,8 +64,6 @@ class LayeredRBM(AbstractLayered):
     >>> spins = annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), visible="spin", hidden="spin")
     >>> spins.name, round(annealz.exact_log_z(spins), 4)
     ('spin-spin-rbm-2x3', 4.6155)
-    >>> annealz.LayeredRBM(weights, np.zeros(2), np.zeros(3), hidden="relu").name
-    'binary-relu-rbm-2x3'
     """
 
     visible_units: AbstractUnits

@@ -101,8 +101,6 @@ class LogDensity(AbstractDensity):
     >>> estimate = annealz.estimate_log_z(model, base="standard", num_steps=50, num_chains=50)
     >>> abs(estimate.log_z - 1.8379) < 5 * estimate.std_err  # log 2 pi
     True
-    >>> annealz.LogDensity(lambda p: -(p["a"] ** 2) - p["b"] ** 2, {"a": 0.0, "b": 0.0}).dim
-    2
     """
 
     searched_bases: ClassVar[tuple[str, ...]] = ("auto", "laplace", "mixture", "pilot", "wide")

@@ -45,12 +45,9 @@ class Potts(AbstractPairModel):
     Examples
     --------
     >>> import annealz
-    >>> import numpy as np
     >>> pair = annealz.Potts([[0.0, 1.0], [1.0, 0.0]], num_states=3)
     >>> round(annealz.exact_log_z(pair), 4)  # log(3 e + 6)
     2.6501
-    >>> annealz.Potts(np.zeros((2, 3, 2, 3))).name, annealz.Potts.square(4, 3, coupling=0.8).name
-    ('potts-2x3', 'potts-16x3')
     """
 
     takes_data: ClassVar[bool] = True

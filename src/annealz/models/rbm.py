@@ -53,10 +53,8 @@ class RBM(AbstractVisibleLayer):
     >>> import numpy as np
     >>> weights = np.array([[1.0, -1.0, 0.5], [0.0, 2.0, 0.5]])
     >>> model = annealz.RBM(weights, hidden_bias=[0.0, -1.0], visible_bias=[0.5, 0.0, 0.0])
-    >>> model.name, model.num_hidden, model.num_visible
-    ('rbm-2x3', 2, 3)
-    >>> round(annealz.exact_log_z(model), 4)
-    4.3819
+    >>> model.name, round(annealz.exact_log_z(model), 4)
+    ('rbm-2x3', 4.3819)
     """
 
     weights: Float[Array, "hidden visible"]

@@ -72,11 +72,9 @@ def approximate_draws(
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> path = annealz.GeometricPath(annealz.BernoulliBase.uniform(6), random_rbm(4, 6))
-    >>> kernel = annealz.BlockGibbs()
-    >>> run = annealz.anneal(path, kernel, annealz.linear(100), num_chains=100)
-    >>> draws = annealz.approximate_draws(path, kernel, run, 50)
-    >>> draws.shape, sorted(set(draws.ravel().tolist()))
-    ((50, 6), [0.0, 1.0])
+    >>> run = annealz.anneal(path, annealz.BlockGibbs(), annealz.linear(100), num_chains=100)
+    >>> annealz.approximate_draws(path, annealz.BlockGibbs(), run, 50).shape
+    (50, 6)
     """
     return draw_with_ancestors(path, kernel, run, num_draws, num_sweeps, seed)[0]
 

@@ -228,13 +228,13 @@ class Comparison(Result):
         """Return a pandas table of a row per schedule."""
         return data_frame([one.columns() for one in self.contenders])
 
-    plot = View("plots.plot_comparison")
+    plot = View("plots.results.plot_comparison")
     """log Z with its error, and the ESS of every replicate: a matplotlib figure."""
-    plot_log_z = View("plots.plot_contender_log_z")
+    plot_log_z = View("plots.results.plot_contender_log_z")
     """log Z of every schedule with its error; returns the matplotlib axes."""
-    plot_ess = View("plots.plot_contender_ess")
+    plot_ess = View("plots.results.plot_contender_ess")
     """ESS of every replicate of every schedule; returns the matplotlib axes."""
-    plot_schedules = View("plots.plot_contender_schedules")
+    plot_schedules = View("plots.results.plot_contender_schedules")
     """beta against the fraction of steps, of every schedule; returns the matplotlib axes."""
 
 
@@ -265,11 +265,8 @@ def compare_schedules(
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> comparison = annealz.compare_schedules(
-    ...     random_rbm(4, 6), schedules=["linear", "sm08"], num_steps=100, num_chains=100
-    ... )
-    >>> [contender.name for contender in comparison.contenders]
-    ['linear', 'sm08']
+    >>> options = {"schedules": ["linear", "sm08"], "num_steps": 100, "num_chains": 100}
+    >>> comparison = annealz.compare_schedules(random_rbm(4, 6), **options)
     >>> comparison.verdict.startswith("linear won with a mean ESS of")
     True
     """

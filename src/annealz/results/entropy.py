@@ -30,7 +30,7 @@ from annealz.diagnostics.sheet import Result, Sheet, record_of
 from annealz.diagnostics.status import Judged, Status, stated_interval, stated_std_err, status_of
 from annealz.engine.run import Run
 from annealz.models.abstract import visible_of
-from annealz.models.density import log_densities
+from annealz.models.density import end_of_path, log_densities
 from annealz.paths.mixture import MixtureLayerPath
 
 if TYPE_CHECKING:
@@ -56,8 +56,6 @@ class Entropy(Result, Judged):
     >>> entropy = estimate.entropy()
     >>> abs(entropy.value - 3.344) < 5 * entropy.std_err  # by enumeration
     True
-    >>> entropy.status.value, entropy.variables, round(entropy.bits / entropy.value, 4)
-    ('ok', 'visible units', 1.4427)
     """
 
     estimate: "Estimate"
@@ -182,14 +180,9 @@ def _log_densities(problem: "Problem", run: Run, seed: int) -> np.ndarray:
             chains = indices(len(x)) + np.int32(start)
             found = log_densities(model, np.asarray(_drawn(flat, bits.at(0, chains), x)))
         else:
-            found = _of_states(path, x)
+            found = end_of_path(path, x)
         values.append(np.asarray(found, np.float64))
     return np.concatenate(values) + (problem.offset or 0.0)
-
-
-@eqx.filter_jit
-def _of_states(path, x):
-    return path.log_target(x)
 
 
 @eqx.filter_jit

@@ -64,11 +64,9 @@ class Likelihood(Result, Judged):
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> model = random_rbm(4, 6)
-    >>> rows, _ = annealz.exact_samples(model, 50)
-    >>> likelihood = annealz.log_likelihood(
-    ...     model, rows, schedule="linear", num_steps=100, num_chains=100
-    ... )
+    >>> rows, _ = annealz.exact_samples(random_rbm(4, 6), 50)
+    >>> options = {"schedule": "linear", "num_steps": 100, "num_chains": 100}
+    >>> likelihood = annealz.log_likelihood(random_rbm(4, 6), rows, **options)
     >>> low, high = likelihood.interval_log_z()  # of these examples, and of all they come from
     >>> likelihood.interval()[0] < low < likelihood.log_likelihood < high < likelihood.interval()[1]
     True
@@ -250,13 +248,10 @@ def log_likelihood(
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> model = random_rbm(4, 6)
-    >>> rows, _ = annealz.exact_samples(model, 50)
-    >>> likelihood = annealz.log_likelihood(
-    ...     model, rows, schedule="linear", num_steps=100, num_chains=100
-    ... )
-    >>> off = likelihood.log_likelihood - likelihood.exact_log_likelihood
-    >>> abs(off) < 4 * likelihood.std_err_log_z
+    >>> rows, _ = annealz.exact_samples(random_rbm(4, 6), 50)
+    >>> options = {"num_steps": 100, "num_chains": 100}
+    >>> likelihood = annealz.log_likelihood(random_rbm(4, 6), rows, **options)
+    >>> abs(likelihood.log_likelihood - likelihood.exact_log_likelihood) < 0.5
     True
     """
     target = model if isinstance(model, AbstractModel) else load_model(model)

@@ -137,9 +137,8 @@ def mixing(terrain: Terrain, num_steps: int) -> Schedule:
     --------
     >>> import annealz
     >>> import numpy as np
-    >>> betas = np.linspace(0, 1, 5)
-    >>> flat, slow_end = np.ones(5), 1 + 9 * betas**4
-    >>> terrain = annealz.Terrain(betas, mean=betas, variance=flat, ess=100 * flat, tau=slow_end)
+    >>> betas, flat = np.linspace(0, 1, 5), np.ones(5)
+    >>> terrain = annealz.Terrain(betas, betas, variance=flat, ess=100 * flat, tau=1 + 9 * betas**4)
     >>> annealz.mixing(terrain, 4).betas.round(3).tolist()  # small steps where chains remember
     [0.0, 0.378, 0.667, 0.86, 1.0]
     """
@@ -184,9 +183,7 @@ def varopt(
     >>> import numpy as np
     >>> betas = np.linspace(0, 1, 201)
     >>> terrain = annealz.Terrain(betas, betas, (1 + 3 * betas) ** 2, np.full(201, 1e6))
-    >>> annealz.varopt(terrain, 4).betas.round(
-    ...     3
-    ... ).tolist()  # small steps where the slope varies most
+    >>> annealz.varopt(terrain, 4).betas.round(3).tolist()  # small steps where the slope varies
     [0.0, 0.393, 0.639, 0.833, 1.0]
     """
     if method not in ("quadrature", "fixed_point"):

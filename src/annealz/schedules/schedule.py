@@ -47,10 +47,6 @@ class Schedule(Shown):
     >>> schedule = annealz.Schedule(np.linspace(0, 1, 11) ** 2)
     >>> schedule.num_steps, schedule.digest[:8]
     (10, '0d4e5f38')
-    >>> annealz.Schedule([0, 0.5, 0.5, 1])
-    Traceback (most recent call last):
-        ...
-    ValueError: betas must increase strictly, got 0.5 then 0.5 at positions 1 and 2.
     """
 
     betas: np.ndarray
@@ -173,11 +169,11 @@ class Schedule(Shown):
             raise ValueError("it was altered or damaged: its digest does not match its betas")
         return schedule
 
-    plot = View("plots.plot_schedule")
+    plot = View("plots.schedule.plot_schedule")
     """Draw beta against the fraction of steps; return the matplotlib axes."""
 
     def plot_dwell(self, ax=None, *, terrain: Terrain | None = None):
         """Draw the time spent at each beta, over the terrain: the rule's own, or another one."""
-        from annealz.views.plots import plot_dwell
+        from annealz.views.plots.schedule import plot_dwell
 
         return plot_dwell(self, self.terrain if terrain is None else terrain, ax)

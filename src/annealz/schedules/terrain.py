@@ -216,13 +216,13 @@ class Terrain(Shown):
         except TypeError as error:  # of names that it does not have, or lacks
             raise ValueError(f"its terrain is damaged: {told(error)}") from error
 
-    plot = View("plots.plot_terrain")
+    plot = View("plots.schedule.plot_terrain")
     """Draw mean and variance of the slope, and its tau or the pilot's ESS; return the figure."""
-    plot_mean = View("plots.plot_mean")
+    plot_mean = View("plots.schedule.plot_mean")
     """Draw the mean of the slope against beta; return the matplotlib axes."""
-    plot_variance = View("plots.plot_variance")
+    plot_variance = View("plots.schedule.plot_variance")
     """Draw the variance g of the slope against beta, raw and smoothed; return the matplotlib axes."""
-    plot_tau = View("plots.plot_tau")
+    plot_tau = View("plots.schedule.plot_tau")
     """Draw the autocorrelation time of the slope against beta; return the matplotlib axes."""
 
     @property

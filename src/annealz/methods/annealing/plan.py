@@ -181,26 +181,6 @@ def make_plan(request: AnnealingRequest, context: Context) -> AnnealingPlan:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class PilotForecast:
-    """What the pilots of a slow function take at least."""
-
-    name: str
-    seconds_per_evaluation: float
-    evaluations: int
-
-    @property
-    def seconds(self) -> float:
-        """Of all these evaluations."""
-        return self.seconds_per_evaluation * self.evaluations
-
-    def __str__(self) -> str:
-        return (
-            f"pilots of {self.name} take about {self.evaluations:,} evaluations of "
-            f"{1000 * self.seconds_per_evaluation:.3g} ms, {whole_seconds(self.seconds)} s"
-        )
-
-
 def _forecast_pilots(problem: Problem, request: AnnealingRequest, context: Context) -> Problem:
     """Announce the pilots of a slow function; refuse a time limit that they alone would exceed."""
     model, limit = problem.model, request.max_seconds
@@ -212,13 +192,15 @@ def _forecast_pilots(problem: Problem, request: AnnealingRequest, context: Conte
     evaluations = _LEAST_PILOT_SWEEPS * (problem.kernel.evaluations or 0)
     if is_searched and isinstance(model, LogDensity):
         evaluations = least_evaluations(model.dim)
-    ahead = PilotForecast(model.name, model.seconds_per_evaluation(), evaluations)
-    if limit is not None and ahead.seconds > max(limit, _SLOW_PILOTS):
+    pace = model.seconds_per_evaluation()
+    seconds = pace * evaluations
+    ahead = f"pilots of {model.name} take about {evaluations:,} evaluations of {1000 * pace:.3g} ms"
+    if limit is not None and seconds > max(limit, _SLOW_PILOTS):
         choice = ", or give a {base} that is not searched for" if is_searched else ""
-        least = whole_seconds(_PILOT_RESERVE * ahead.seconds)
+        least = whole_seconds(_PILOT_RESERVE * seconds)
         raise InputError("max_seconds", f"must be at least {least}", limit, f"{ahead}{choice}")
-    if context.on_forecast is not None and ahead.seconds > _SLOW_PILOTS:
-        context.on_forecast(ahead)
+    if context.on_forecast is not None and seconds > _SLOW_PILOTS:
+        context.on_forecast(f"{ahead}, {whole_seconds(seconds)} s")
     return problem.charged(Cost(evaluations=NUM_TIMED))
 
 

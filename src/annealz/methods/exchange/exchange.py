@@ -99,12 +99,10 @@ def exchange(
     --------
     >>> import annealz
     >>> from annealz.testing import random_rbm
-    >>> model = random_rbm(4, 6)
-    >>> path = model.path(annealz.BernoulliBase.uniform(6))
-    >>> result = annealz.exchange(
-    ...     path, annealz.BlockGibbs(), num_rungs=6, num_ensembles=16, num_sweeps=400, seed=1
-    ... )
-    >>> abs(result.log_z - annealz.exact_log_z(model)) < 5 * result.std_err
+    >>> path = random_rbm(4, 6).path(annealz.BernoulliBase.uniform(6))
+    >>> options = {"num_rungs": 6, "num_ensembles": 16, "num_sweeps": 400, "seed": 1}
+    >>> result = annealz.exchange(path, annealz.BlockGibbs(), **options)
+    >>> abs(result.log_z - annealz.exact_log_z(random_rbm(4, 6))) < 5 * result.std_err
     True
     """
     num_rungs, num_ensembles, num_sweeps, num_draws = check_counts(
