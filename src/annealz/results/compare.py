@@ -266,9 +266,8 @@ def compare_schedules(
     >>> import annealz
     >>> from annealz.testing import random_rbm
     >>> options = {"schedules": ["linear", "sm08"], "num_steps": 100, "num_chains": 100}
-    >>> comparison = annealz.compare_schedules(random_rbm(4, 6), **options)
-    >>> comparison.verdict.startswith("linear won with a mean ESS of")
-    True
+    >>> annealz.compare_schedules(random_rbm(4, 6), **options).verdict[:10]
+    'linear won'
     """
     arguments = dict(locals())
     with Context.of(arguments) as context:

@@ -14,8 +14,8 @@ from annealz.core.arrays import on_device
 from annealz.core.units import BernoulliUnits, GaussianUnits, SoftmaxUnits
 from annealz.diagnostics.diagnostics import judge
 from annealz.methods.annealing.estimate import Estimate
-from annealz.models.density import log_densities
-from annealz.results.entropy import _log_densities, _of_all, _of_states
+from annealz.models.density import end_of_path, log_densities
+from annealz.results.entropy import _log_densities, _of_all
 from annealz.testing import assert_within_mc_error, log_joint, random_rbm
 from support.conjugate import OPTIONS, conjugate
 from support.families import MODELS, annealed_columns, joint
@@ -52,7 +52,7 @@ def test_all_units_count_whatever_is_summed_out(name: str, marginal: str):
     kept = np.unique(states[:, annealed_columns(name, marginal)], axis=0)
     path = model.path(model.flat_base(), marginal)
     x = on_device(kept)
-    logs, rest = (np.float64(f(path, x)) for f in (_of_states, _of_all))
+    logs, rest = (np.float64(f(path, x)) for f in (end_of_path, _of_all))
     hidden = logs - rest
     law = np.exp(logs - logsumexp(logs))
     assert logsumexp(logs) - law @ (logs - hidden) == pytest.approx(entropy_of(energies), abs=1e-4)
