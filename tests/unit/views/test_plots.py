@@ -15,8 +15,7 @@ import annealz
 from annealz.results.compare import Comparison, compare_schedules
 from annealz.schedules.terrain import Terrain
 from annealz.testing import random_rbm
-from annealz.views import plots
-from annealz.views.plots import style
+from annealz.views.plots import results, schedule, style
 from support.bumps import BUMP, SMALL
 
 MODEL = random_rbm(4, 6, 1.5, 1)
@@ -88,15 +87,22 @@ def marks_of(ax: Axes) -> list[float]:
     return [float(np.asarray(line.get_xdata())[0]) for line in ax.get_lines()]
 
 
+PLOTS = {
+    name: function
+    for module in (results, schedule)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if name.startswith("plot_")
+}
+
+
 # --- all of them -----------------------------------------------------------------------------
 
 
 def test_every_panel_takes_axes_or_makes_them(estimate, both, comparison, tmp_path):
     known = panels(estimate, both, comparison)
-    functions = {name for name, _ in inspect.getmembers(plots, inspect.isfunction)}
-    assert functions == known.keys() | FIGURES
+    assert PLOTS.keys() == known.keys() | FIGURES
     for name, (what, method) in known.items():
-        function = getattr(plots, name)
+        function = PLOTS[name]
         assert inspect.signature(function).parameters["ax"].default is None
         given = Figure(layout="constrained").add_subplot()
         assert function(*what, ax=given) is given
@@ -113,7 +119,7 @@ def test_every_panel_takes_axes_or_makes_them(estimate, both, comparison, tmp_pa
 def test_colours_are_of_one_palette_and_never_tell_alone(estimate, both, comparison):
     palette = {style.BLUE, style.RED, style.GREEN, style.PURPLE, style.GREY, style.INK}
     for name, (what, _) in panels(estimate, both, comparison).items():
-        ax = getattr(plots, name)(*what)
+        ax = PLOTS[name](*what)
         shown = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
         kinds = [(line.get_linestyle(), line.get_marker()) for line in shown]
         assert len(set(kinds)) == len(kinds), name
