@@ -51,13 +51,14 @@ class Annealing(AbstractMethod):
         reverse = run_reverse(plan, context, forward) if plan.request.two_sided else None
         if plan.second_schedule is None or not plan.has_time_after(forward):
             return Runs(forward, reverse)
-        store, second, probe = context.store, None, None
+        store, second = context.store, context.load("second", plan.second_schedule)
+        probe = context.load("probe", plan.schedule)
         if store is not None and store.has(_FAILURE):
             return Runs(forward, reverse, failure=str(store.load(_FAILURE)[1].get("why", "")))
         try:
-            second = run_second(plan, context, forward)
+            second = second or run_second(plan, context, forward)
             if plan.has_time_after(forward, second):
-                probe = run_probe(plan, context, second)
+                probe = probe or run_probe(plan, context, second)
         except ValueError as error:  # of a check, which leaves the estimate as it is
             context.save(_FAILURE, {}, {"why": str(error)})
             return Runs(forward, reverse, failure=str(error))
@@ -153,20 +154,17 @@ def run_second(plan: AnnealingPlan, context: Context, run: Run) -> Run:
     """Return chains from the second base, a tenth as many as the run has."""
     resample, schedule = plan.request.resample, plan.second_schedule
     assert schedule is not None
-    second = context.load("second", schedule) or context.keep(
-        "second",
-        anneal(
-            *_problem(plan).along_second(),
-            schedule,
-            num_chains=num_opinion_chains(run.num_chains, plan.part_chains, resample is not None),
-            purpose="second",
-            resample=resample,
-            on_progress=context.begin("second"),
-            **_shared(plan),
-            **context.how("second"),
-        ),
-    )
-    return dataclasses.replace(second, messages=())  # the main run reports on devices and disks
+    second = anneal(
+        *_problem(plan).along_second(),
+        schedule,
+        num_chains=num_opinion_chains(run.num_chains, plan.part_chains, resample is not None),
+        purpose="second",
+        resample=resample,
+        on_progress=context.begin("second"),
+        **_shared(plan),
+        **context.how("second"),
+    )  # the main run reports on devices and disks
+    return context.keep("second", dataclasses.replace(second, messages=()))
 
 
 def run_probe(plan: AnnealingPlan, context: Context, second: Run) -> Run | None:
@@ -183,19 +181,16 @@ def run_probe(plan: AnnealingPlan, context: Context, second: Run) -> Run | None:
         except ValueError:
             return None
 
-    probe = context.load("probe", plan.schedule)
-    if probe is None:
-        problem, probed = _problem(plan), probed_chains(second)[0]
-        start = second.states[probed]
-        if problem.second is not None and problem.second.kernel is not None:  # of another frame
-            bits = Stream(derive_seed(plan.request.seed, "probe"), "states")
-            place = programs.position(problem.along_second()[0].unnamed(), start, work=0)
-            own = problem.states.unnamed()
-            work = probed.size * own.sweep_size  # the density is evaluated
-            start = programs.state(own, bits.at(0, indices(probed.size)), place, work=work)
-        probe = _annealed_back(plan, context, "probe", np.asarray(start))
-        context.keep("probe", probe)
-    return dataclasses.replace(probe, messages=())
+    problem, probed = _problem(plan), probed_chains(second)[0]
+    start = second.states[probed]
+    if problem.second is not None and problem.second.kernel is not None:  # of another frame
+        bits = Stream(derive_seed(plan.request.seed, "probe"), "states")
+        place = programs.position(problem.along_second()[0].unnamed(), start, work=0)
+        own = problem.states.unnamed()
+        work = probed.size * own.sweep_size  # the density is evaluated
+        start = programs.state(own, bits.at(0, indices(probed.size)), place, work=work)
+    probe = _annealed_back(plan, context, "probe", np.asarray(start))
+    return context.keep("probe", dataclasses.replace(probe, messages=()))
 
 
 def _problem(plan: AnnealingPlan) -> Problem:
