@@ -146,7 +146,10 @@ def _read_npy(file: IO[bytes], name: str, path: str | Path) -> np.ndarray:
             raise Refusal(
                 f"{path} holds pickled objects, which are never loaded: save plain arrays with np.savez."
             ) from error
-        raise Refusal(f"{where} cannot be read: {told(error)}.") from error
+        reason = told(error).partition(" To allow loading")[
+            0
+        ]  # NumPy's advice is to trust the file
+        raise Refusal(f"{where} cannot be read: {reason.rstrip('.')}.") from error
     if file.read(1):
         raise Refusal(f"{where} is followed by other bytes.")
     Budget(path).take(name, array.shape, array.itemsize)  # items of no size may be any number

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from annealz.io.archive import load_archive
+from annealz.io.archive import load_archive, load_npy
 from annealz.io.reading import available_memory, open_regular
 from annealz.io.records import load_record
 from annealz.models.formats.load import read_model
@@ -232,3 +232,12 @@ def test_a_long_text_is_refused(tmp_path: Path, monkeypatch, name: str):
     (tmp_path / name).write_text("[" + "0," * 1000)
     monkeypatch.setattr("annealz.io.reading.available_memory", lambda: 128_000)
     assert "it is a text of 1.954 KiB" in refused(Schedule.load, tmp_path / name)
+
+
+def test_a_long_header_is_refused_without_advice_to_trust_the_file(tmp_path: Path):
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }" + b" " * 20_000 + b"\n"
+    file = tmp_path / "long.npy"
+    file.write_bytes(b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header + bytes(4))
+    with pytest.raises(ValueError, match="may not be safe to load securely") as error:
+        load_npy(file)
+    assert "allow_pickle" not in str(error.value)
