@@ -72,11 +72,11 @@ def test_defaults_give_the_same_bits(capsys, model: str, folder: Path, cluster, 
 def test_local_processes(capsys, folder: Path, monkeypatch):
     """Started by the command, all on 127.0.0.1, and a module of the current folder."""
     monkeypatch.chdir(folder)
-    command = "estimate", "own:ising", "--steps", "50", "--schedule", "linear", "--json"
-    status, there, said = run(capsys, *command, "--no-second-opinion", "--cluster", "2")
+    command = "estimate", "own:ising", "--steps", "50", "--json"
+    status, there, said = run(capsys, *command, "--cluster", "2")
     assert status == 0, said
     assert "annealz: 2 workers with " in said
-    _, here, _ = run(capsys, *command, "--no-second-opinion")
+    _, here, _ = run(capsys, *command)
     assert json.loads(there)["log_z"] == json.loads(here)["log_z"]
 
 

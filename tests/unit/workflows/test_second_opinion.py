@@ -372,3 +372,5 @@ def test_nan_where_only_second_chains_go_does_not_destroy_the_estimate():
     model = annealz.LogDensity(_breaks_far_out, 2, starts=np.zeros((1, 2)))
     estimate = annealz.estimate_log_z(model, seed=1)
     assert_within_mc_error(estimate.first_log_z, np.log(2 * np.pi), estimate.first_std_err)
+    assert Kind.FAILED_CHECK in estimate.findings
+    assert estimate.status is Status.UNRELIABLE
